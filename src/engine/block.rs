@@ -45,7 +45,7 @@ pub struct Measurer {
 /// Notes of a block for its report.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
-    /// What its time leaves out.
+    /// Effects that its time leaves out.
     pub of_time: Vec<String>,
     /// Where it and its values come from.
     pub origin: Vec<String>,
@@ -60,8 +60,7 @@ impl Notes {
     }
 }
 
-/// What a measurement of a program's block with made-up values leaves open; `in_program`: what it takes there, in words,
-/// if that is known.
+/// Assumptions of a measurement with made-up values; `in_program`: what the block takes there, in words, if known.
 pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {
     let Ok(block) = Block::decode(bytes) else { return Vec::new() };
     let any = |of: fn(&Inst) -> bool| block.instructions.iter().any(of);

@@ -20,7 +20,7 @@ const TRIES: usize = 2;
 pub enum NoDifference {
     /// The measurement of this one ended otherwise, for the reason if one is known.
     Block(&'static str, Status, Option<String>),
-    /// Only so many pairs were not disturbed.
+    /// Only this many pairs were not disturbed.
     Pairs(usize),
 }
 

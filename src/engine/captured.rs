@@ -21,7 +21,7 @@ use tma::{Error, Result};
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
 pub const LONGEST: usize = 256 << 20;
 
-/// Paths of a loop whose iterations are alike: through it, and out of it.
+/// Paths of a loop with equal iterations: through it, and out of it.
 const ONE_WAY: usize = 2;
 
 /// A block to capture, as the user names it.
@@ -96,8 +96,8 @@ fn capture_typical(
     Ok(Snapshot { chosen: Some(format!("no typical execution was chosen: {why}")), ..found })
 }
 
-/// Whether a capture may be of an execution with so many trips: one that was not followed to its end has at
-/// least those that were seen.
+/// Whether a capture may be of an execution with this many trips: one that was not followed to its end has at least
+/// those that were seen.
 fn has_trips(found: &Snapshot, trips: u64) -> bool {
     match found.walk.end {
         End::Left => found.walk.trips == trips,
@@ -181,7 +181,7 @@ pub fn initial_values(snapshot: &Snapshot) -> InitialValues {
     }
 }
 
-/// What is measured with the values of a capture.
+/// Code to measure with the values of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
     /// Bytes of the block.
@@ -247,7 +247,7 @@ fn values(snapshot: &Snapshot) -> Values {
     }
 }
 
-/// What the repetition of an execution leaves out: misses, where it has data, and mispredictions, where it has paths.
+/// Effects that repeating an execution leaves out: misses, where it has data, and mispredictions, where it has paths.
 fn left_out(snapshot: &Snapshot) -> Option<String> {
     let walk = &snapshot.walk;
     let (here, costs, options) = match (walk.lines != Some(0), walk.paths.len() > ONE_WAY) {
@@ -265,7 +265,7 @@ fn left_out(snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-/// What the time leaves out, which values of a measurement are the program's own, and what the program did with them.
+/// Effects that the time leaves out, values that are the program's own, and what the program did with them.
 pub fn notes(snapshot: &Snapshot) -> Notes {
     let walk = &snapshot.walk;
     let from = format!(

@@ -11,7 +11,7 @@ use tma::tables::Library;
 /// Options of the user that the commands of a document are given, too, where they take them.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
-    /// Of all commands, as a shell takes them.
+    /// Options of all commands, as a shell takes them.
     all: Vec<String>,
     /// Whether `report` counts user mode only.
     user_only: bool,
@@ -63,7 +63,7 @@ pub(crate) fn block(
     command: &[String],
 ) -> String {
     let values = values(module, command);
-    // What a loop of several blocks does depends on values.
+    // The path through a loop of several blocks depends on values.
     let mark = if is_loop && values.is_some() { "@" } else { "" };
     let mut words =
         vec!["tdtool".to_owned(), "block".to_owned(), format!("{module}:{mark}{start}")];
@@ -79,8 +79,8 @@ pub(crate) fn block(
     quoted(&words)
 }
 
-/// What `tdtool block` runs for the values of a program: its arguments; of a library the command that loads it. `None` of
-/// a program that the command starts in turn, and without a command.
+/// The command that `tdtool block` runs for values: the arguments of a program, or the command that loads a library.
+/// `None` without a command, or if the command starts the program in turn.
 fn values(module: &str, command: &[String]) -> Option<Vec<String>> {
     let (program, rest) = command.split_first()?;
     let own = found(program, rest);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(add(&Carried::default(), "tdtool block a:0x1"), "tdtool block a:0x1");
     }
 
-    /// What perf-record(1) says of its options; a command beside another target only says how long.
+    /// By perf-record(1): a command beside another target only says how long.
     #[test]
     fn a_loop_of_the_program_is_measured_with_its_values() {
         let own = std::env::current_exe().unwrap().display().to_string();

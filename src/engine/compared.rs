@@ -24,7 +24,7 @@ use tma::{Error, Result};
 /// Functions and blocks of a recording that are compared.
 const MOST: usize = 200;
 
-/// What recordings are read with.
+/// Settings for reading recordings.
 #[derive(Debug, Clone)]
 pub struct CompareAsk {
     /// The question about their counts; its files are those of the comparison.

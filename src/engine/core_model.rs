@@ -15,8 +15,7 @@ pub struct CoreModel {
     pub core: Arc<Core>,
     /// How long its instructions take: measured here, else shipped, else assumed.
     pub latencies: Latencies,
-    /// What a document notes about both: a table of another processor, facts that are not known, a
-    /// calibration that was ignored.
+    /// Notes on both: a table of another processor, unknown facts, a calibration that was ignored.
     pub notes: Vec<String>,
 }
 
@@ -45,12 +44,12 @@ impl CoreModel {
     }
 }
 
-/// What every document about `core` notes: a table of another processor, facts that are not known.
+/// Notes of every document about `core`: a table of another processor, unknown facts.
 pub fn notes(core: &Core) -> Vec<String> {
     notes_of(core, false)
 }
 
-/// The same; latencies that this machine's calibration has are not missed.
+/// [`notes`]; with a calibration, latencies are not reported as unknown.
 fn notes_of(core: &Core, is_calibrated: bool) -> Vec<String> {
     let missing = core.missing();
     let (latencies, others): (Vec<_>, Vec<_>) =
@@ -111,7 +110,7 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// What was measured on this machine, if its calibration exists.
+/// Latencies measured on this machine, if its calibration exists.
 fn calibration(
     place: &Path,
     machine: &Identity,

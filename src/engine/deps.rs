@@ -11,7 +11,7 @@ use report::documents::deps::{Document, Subject, document};
 use report::render::deps::{rejected, row};
 use tma::{Error, Result};
 
-/// What to analyse with.
+/// Settings of the analysis.
 #[derive(Debug, Clone, Default)]
 pub struct DepsAsk {
     /// Runs with different random values that must agree.
@@ -61,7 +61,7 @@ impl DepsAnalyser {
         Self { model, window, analyser }
     }
 
-    /// What every document of this core notes.
+    /// Notes of every document of this core.
     pub fn notes(&self) -> &[String] {
         &self.model.notes
     }

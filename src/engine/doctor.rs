@@ -1,5 +1,5 @@
-//! What `tdtool doctor` tries besides counting: sampling, block measurement, the load of the machine,
-//! and what is known of the core.
+//! Checks of `tdtool doctor` besides counting: sampling, block measurement, the load of the machine, and what is known
+//! of the core.
 
 mod blocks;
 mod self_test;
@@ -86,7 +86,7 @@ fn tried(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Find
     all
 }
 
-/// What the processor is; where it is not what family and model claim, or nothing decides, with the contradictions.
+/// The processor's identity; with the contradictions, where family and model are wrong or nothing decides.
 fn identity(core: &Core) -> Finding {
     let others = core.identity.as_ref().filter(|_| !core.foreign).and_then(|i| i.others_note());
     match core.identity_note() {
@@ -120,7 +120,7 @@ fn counting(machine: &Machine, core: &Core) -> Option<Finding> {
     })
 }
 
-/// What the table states of the core, for block measurements and dependencies.
+/// Facts of the core's table, for block measurements and dependencies.
 fn facts(core: &Core) -> Finding {
     let notes = core_model::notes(core);
     if notes.is_empty() {

@@ -69,8 +69,7 @@ pub fn symbol<'a>(
     }
 }
 
-/// What is called nearly like `given` among these symbols, the likeliest first, as words for an error:
-/// "did you mean …?"
+/// The symbols with names near `given`, the likeliest first, as words for an error: "did you mean …?"
 pub fn did_you_mean<'a>(linkages: impl Iterator<Item = &'a str>, given: &str) -> Option<String> {
     let mut short: Vec<String> = linkages.map(demangle_short).collect();
     short.sort();

@@ -158,7 +158,7 @@ fn address(
     same.entry(place.module).or_insert_with(is_same).then_some(place.address)
 }
 
-/// So many addresses are named in a message.
+/// The most addresses that a message names.
 const NAMED: usize = 8;
 
 /// Where samples are that could be started with.

@@ -1,4 +1,4 @@
-//! Two commands measured alternately, so that what else the machine does meets both alike.
+//! Two commands measured alternately, so that other work of the machine disturbs both equally.
 
 use crate::topdown::{LiveAsk, Outcome, Update, live};
 use pmu::machine::Machine;
@@ -10,7 +10,7 @@ use tma::{Error, Result};
 /// The reports of the runs of A and of B.
 #[derive(Default)]
 pub struct Runs {
-    /// Of each command, in order of time.
+    /// The reports of each command, in order of time.
     pub reports: [Vec<Report>; 2],
     /// Seconds of all complete runs of each, those before the ones that count, too.
     pub seconds: [Vec<f64>; 2],
@@ -18,7 +18,7 @@ pub struct Runs {
     pub interrupted: Option<i32>,
 }
 
-/// What to run, how often, and what to do about failures.
+/// Commands to run, how often, and how failures are handled.
 pub struct InterleavedAsk {
     /// A and B.
     pub commands: [LiveAsk; 2],

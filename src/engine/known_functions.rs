@@ -9,7 +9,7 @@ use profile::symbols::Symbols;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Those of the program at `path`; none if it names all of its functions itself.
+/// The functions that only another file names for the program at `path`; none if it names all of its own.
 pub fn known(path: &Path, search: &SearchPaths) -> Vec<Known> {
     let own = functions(path);
     if own.as_ref().is_ok_and(|all| all.iter().all(|one| one.name.is_some())) {

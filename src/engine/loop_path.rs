@@ -20,7 +20,7 @@ pub fn most_frequent(walk: &Walk, head: u64, code: &[(u64, Vec<u8>)]) -> Result<
     for number in &walk.sequence {
         let Some(branches) = walk.paths.get(*number as usize) else { continue };
         let followed = || follow(&instructions, head, branches);
-        // What has left the loop is no iteration.
+        // A path that has left the loop is no iteration.
         let addresses = counts.get(number).map_or_else(followed, |(_, known)| Some(known.clone()));
         let Some(addresses) = addresses else { continue };
         counts.entry(*number).or_insert((0, addresses)).0 += 1;

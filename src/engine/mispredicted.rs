@@ -170,7 +170,7 @@ fn rare(document: &Count, share: f64) -> BTreeMap<PathBuf, BTreeSet<u64>> {
     all
 }
 
-/// The row of a branch that ran so often.
+/// The row of a branch that ran `runs` times.
 fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> Option<Modelled> {
     let of = |share: f64| share * runs as f64;
     let (seen, share, interval, is_learning) = match estimate {
@@ -224,7 +224,7 @@ fn addresses(recorded: &Recorded, wanted: &[Wanted]) -> Vec<u64> {
     recorded.observed.iter().map(address).collect()
 }
 
-/// What the model says of all branches; `calls` are the indirect calls among them, by function and address.
+/// Mispredictions of all branches by the model; `calls` are the indirect calls among them, by function and address.
 fn modelled(
     recorded: &Recorded,
     addresses: &[u64],

@@ -19,7 +19,7 @@ const LEAST_SPREAD: f64 = 0.01;
 /// The median of a squared normal variable of variance 1.
 const MEDIAN: f64 = 0.4549;
 
-/// What intervals show over time, and its phases: one if nothing changes, none of fewer than two intervals.
+/// Series of the intervals, and their phases: one if nothing changes, none of fewer than two intervals.
 pub fn of(intervals: &[Report]) -> (Vec<Series>, Vec<Phase>) {
     let series = level_1(intervals).map_or_else(|| software(intervals), |tree| vec![tree]);
     let found = phases(&series);
@@ -69,7 +69,7 @@ fn columns(series: &Series, each: usize) -> Vec<Vec<f64>> {
     let of = |label: usize| {
         let mut last = 0.0;
         let value = |interval: &Interval| {
-            // What was not measured changes nothing.
+            // Unmeasured values change nothing.
             last = interval.values.get(label).copied().flatten().unwrap_or(last);
             last
         };

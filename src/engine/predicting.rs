@@ -1,4 +1,4 @@
-//! What the processor said of its predictors, for the model of them.
+//! The processor's answers on its predictors, for the model of them.
 
 use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
@@ -77,7 +77,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     rules
 }
 
-/// What a misprediction costs, by what was executed.
+/// The cost of a misprediction, by what was executed.
 fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
     let ready = cost(of.ready_misprediction_cycles);
@@ -104,7 +104,7 @@ fn knows_returns(answers: Option<&Answers>) -> bool {
     answers.and_then(|answers| answers.returns).and_then(|returns| returns.rule()).is_some()
 }
 
-/// What the self-test's answers mean for the numbers, in one line.
+/// Consequences of the self-test's answers for the numbers, in one line.
 fn summary(answers: Option<&Answers>, executed: Executed) -> String {
     let is_known = |of: fn(&Answers) -> bool| answers.is_some_and(of);
     let properties = [
@@ -161,7 +161,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Those of a document.
+    /// The kinds of branches in a document.
     pub fn of(document: &Count) -> Self {
         Self {
             ready: document.ready_misprediction_cycles,
@@ -172,9 +172,9 @@ impl Costs {
         }
     }
 
-    /// Of a branch that waits for so many loads of its block, one after another. The self-test's random branch
-    /// waits as long as for one load, its jump as for two: both wait for a forwarded load, a multiplication and three or four
-    /// short instructions, `random.rs` of `bench::selftest`.
+    /// The cost for a branch that waits for this many loads of its block, one after another. The self-test's random
+    /// branch waits as long as for one load, its jump as for two: both wait for a forwarded load, a multiplication and
+    /// three or four short instructions, `random.rs` of `bench::selftest`.
     pub fn one(&self, what: &What, loads: u32) -> Option<f64> {
         let (cost, included) = match (what, loads) {
             (What::Target, _) => (self.indirect?, 2),
@@ -190,7 +190,7 @@ impl Costs {
     }
 }
 
-/// What is known of other mispredictions than those of random branches, as part of a list.
+/// Costs of other mispredictions than those of random branches, as part of a list.
 pub fn others(answers: &Answers) -> Option<String> {
     let (ready, cost) = (answers.ready_misprediction?, answers.indirect_misprediction?);
     let rule = match answers.targets?.rule() {
@@ -221,7 +221,7 @@ fn calls(shown: CallHistory, open: &str) -> String {
     }
 }
 
-/// The same as part of a list.
+/// Whether functions that are called in turn are predicted, as part of a list.
 pub fn in_turn(shown: CallHistory) -> &'static str {
     match shown {
         CallHistory::With => "indirect calls of several functions in turn are predicted",
@@ -314,7 +314,7 @@ mod tests {
             let calls = notes(answers, Executed { calls: true, ..Executed::default() });
             assert!(calls.contains("indirect calls of several functions"), "{calls}");
         }
-        // What is taken over from other branches is said to be.
+        // Costs taken over from other branches are said to be.
         let ready = Answers { ready_misprediction: Some(22.0), ..answers.clone() };
         assert!(notes(Some(&ready), ALL).contains("22 assumed of a return"));
         let own = Answers { return_misprediction: Some(17.0), ..ready };

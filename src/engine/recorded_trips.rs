@@ -4,7 +4,7 @@ use branches::stacks::{LoopSum, Sums};
 use loads::prefetch::{TripCount, Trips};
 use report::documents::branches::TripsRow;
 
-/// What is recorded of the trips of a loop, in an event with these sums. Counts without windows show no ends, and so no trips.
+/// The recorded trips of a loop, in an event with these sums. Counts without windows show no ends, and so no trips.
 pub(crate) fn recorded(sum: &LoopSum, of: &Sums) -> Trips {
     // The head may be entered again by another branch, or by none.
     let seen = sum.trips.counts().chain(sum.truncated.counts());

@@ -32,7 +32,7 @@ pub fn recursive(wanted: &[Wanted]) -> BTreeSet<usize> {
     on_cycles(edges)
 }
 
-/// What is left when all that nothing leads to, or that leads to nothing, is taken away.
+/// The nodes that are left when all that nothing leads to, or that lead to nothing, are taken away.
 fn on_cycles(mut edges: Vec<(usize, usize)>) -> BTreeSet<usize> {
     loop {
         let from: BTreeSet<usize> = edges.iter().map(|edge| edge.0).collect();

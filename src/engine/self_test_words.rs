@@ -2,7 +2,7 @@
 
 use tma::self_test::{Answer, Open, Signs};
 
-/// What to do about an open answer.
+/// The remedy for an open answer.
 pub const AGAIN: &str = "`tdtool doctor --self-test` makes the self-test again";
 
 /// An answer's name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A step that begins.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
-    /// What it is: `counts`, `measuring loop 3 of 7`; empty at the end.
+    /// Its name: `counts`, `measuring loop 3 of 7`; empty at the end.
     pub what: String,
     /// Its number, from 1.
     pub number: usize,
@@ -71,7 +71,7 @@ impl Left {
     }
 }
 
-/// What an estimate of a command that took so many seconds costs, in words.
+/// The cost of estimating a command that took this many seconds, in words.
 pub fn cost(plain: f64) -> String {
     let left = Left::all();
     format!(
@@ -81,13 +81,13 @@ pub fn cost(plain: f64) -> String {
     )
 }
 
-/// The same in short.
+/// [`cost`] in short.
 pub fn brief_cost(plain: f64) -> String {
     let left = Left::all();
     format!("up to {} further runs, about {:.0} s", left.runs(), left.seconds(plain).ceil())
 }
 
-/// What an estimate of a live process costs, in words.
+/// The cost of estimating a live process, in words.
 pub fn cost_of_process(window: Duration) -> String {
     let left = Left { counts: 1, ..Left::all() };
     format!(

@@ -1,4 +1,4 @@
-//! What single instructions do, in a further run of a command or a further window of a live process.
+//! Records of single instructions, in a further run of a command or a further window of a live process.
 
 use pmu::Command;
 use pmu::perf::Signals;
@@ -11,7 +11,7 @@ use report::documents::{Exit, Purpose};
 use std::time::Duration;
 use tma::Result;
 
-/// What is recorded, and how that went so far.
+/// The program that is recorded, and how that went so far.
 pub(crate) struct Subject<'a> {
     /// The command; not used with a process.
     pub command: &'a Command,
@@ -47,7 +47,7 @@ impl Subject<'_> {
         Ok(recorded)
     }
 
-    /// What a run took, for its row in the document.
+    /// The cost of a run, for its row in the document.
     pub fn cost(&self, run: Purpose, recorded: &Recorded) -> Cost {
         Cost {
             run,
@@ -59,7 +59,7 @@ impl Subject<'_> {
     }
 }
 
-/// What a reader must know of a run.
+/// Limits of a run.
 pub(crate) fn notes(run: Purpose, recorded: &Recorded) -> impl Iterator<Item = String> {
     recorded.notes.iter().map(move |note| format!("{run}: {note}"))
 }

@@ -20,8 +20,8 @@ pub(crate) fn answers(core: &Arc<Core>) -> Result<Option<&Answers>> {
     Ok(core.answers())
 }
 
-/// The core by the one table that its self-test leaves of several, where it leaves one; otherwise with what those that
-/// are left state alike. A processor whose self-test cannot be made stays as it was.
+/// The core by the one table that its self-test leaves of several, where it leaves one; otherwise by the facts in which
+/// the tables left agree. A processor whose self-test cannot be made stays as it was.
 ///
 /// # Errors
 /// A table cannot be read.

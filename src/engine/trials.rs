@@ -34,7 +34,7 @@ pub fn read(table: &Table, path: &Path) -> Result<Trials> {
     parse(table, &text).map_err(|why| unreadable(&why))
 }
 
-/// What is wrong with the rows of a file.
+/// An error in the rows of a file.
 enum Malformed {
     /// A line has other cells than three.
     Cells(usize, String),
@@ -124,7 +124,7 @@ fn count(cell: &str) -> Option<Option<f64>> {
     }
 }
 
-/// What a row is about.
+/// The subject of a row.
 enum Subject {
     Constant(Const),
     /// An event under the table's own name.

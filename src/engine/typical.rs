@@ -54,11 +54,11 @@ pub enum Untypical {
     NoFlow,
     /// No execution was seen from its beginning to its end.
     NotSeen,
-    /// The same of those at the beginning of the run.
+    /// No execution at the beginning of the run was seen from its beginning to its end.
     FirstNotSeen,
     /// There are fewer entries in one run than in the other.
     RunsDiffer,
-    /// The execution had so many trips where it was chosen, and so many where it was captured.
+    /// The execution had this many trips where it was chosen, and this many where it was captured.
     TripsDiffer(u64, u64),
 }
 

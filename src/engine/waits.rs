@@ -13,7 +13,7 @@ pub fn loads(block: &[Instruction]) -> u32 {
         let inputs = read(&mut factory, instruction);
         waits = behind.most(&inputs, flags) + u32::from(has_load(&mut factory, instruction));
         if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
-            // What comes back from a call was loaded elsewhere, if at all.
+            // A call's result was loaded elsewhere, if at all.
             behind = Behind::default();
         }
         behind.write(&written(&mut factory, instruction), instruction.rflags_modified(), waits);

@@ -15,7 +15,7 @@ use crate::parts::{Part, Parts, Share, Source};
 use crate::reason::Reason;
 use crate::rest::{Rest, attribute};
 
-/// A measurement in isolation that is longer than the program's own time by this is of other work.
+/// From this multiple of the program's own time on, a measurement in isolation is of other work.
 const SLOWER: f64 = 1.25;
 
 /// Divides the time.
@@ -112,11 +112,11 @@ fn part_of(evidence: &Evidence) -> Option<Part> {
 struct Known {
     retiring: Interval,
     mispredicted: Interval,
-    /// What the code takes in isolation beyond retiring, by what bounds it there.
+    /// Time in isolation beyond retiring, by its bound there.
     front: Interval,
     core: Interval,
     unknown: Interval,
-    /// What the code takes in isolation, or at least, where that is not known.
+    /// Time in isolation, or the least of it, where it is not known.
     alone: Interval,
 }
 
@@ -181,20 +181,19 @@ impl Known {
         }
     }
 
-    /// What they leave, with the error of the time itself.
+    /// The remainder, with the error of the time itself.
     fn rest(&self, time: Interval) -> Interval {
         let parts = [self.mispredicted, self.front, self.core, self.unknown];
         let known = parts.iter().fold(self.retiring.value, |sum, one| sum + one.value);
         let of_time = known * time.error() / time.value;
-        // What retires is within what the code takes in isolation: its error is not another one.
+        // Retiring is part of the time in isolation: its error is not another one.
         let errors = self.alone.plus(self.mispredicted);
         let (below, above) = (errors.above().max(of_time), errors.below().max(of_time));
         let value = (1.0 - known).max(0.0);
         Interval::new(value, (value - below).max(0.0), (value + above).min(1.0))
     }
 
-    /// What is not known of mispredictions may be as much more than is left as the errors allow: the others are then
-    /// so much less.
+    /// Unknown mispredictions may exceed the remainder as far as the errors allow: the others are then that much less.
     fn give_way(&mut self, rest: &Rest) {
         let over = rest.excess();
         for one in self.all() {

@@ -204,7 +204,7 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
     assert_eq!(value(&parts, Part::Retiring), 0.1);
     assert_eq!(value(&parts, Part::CoreBound), 0.8);
     assert_eq!(value(&parts, Part::Unexplained), 0.1);
-    // Of one that was not counted nothing is known.
+    // An uncounted piece is unknown.
     let unknown = Evidence { retiring: Err(Reason::given("no probe")), ..block(200.0) };
     let parts = together(&[block(80.0), block(120.0), unknown]);
     sums_to_one(&parts);

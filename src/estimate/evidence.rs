@@ -1,11 +1,11 @@
-//! What is known of a piece of code: a loop, a block, or several. Cycles are of all its executions in the run,
-//! or of one, as long as they are all of the same.
+//! The evidence of a piece of code: a loop, a block, or several. Cycles are of all its executions in the run, or of
+//! one, as long as they are all of the same.
 
 use crate::interval::Interval;
 use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
 
-/// What bounds a piece of code in isolation.
+/// The bound of a piece of code in isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -24,11 +24,11 @@ pub enum Bound {
 pub struct Isolated {
     /// Cycles.
     pub cycles: Interval,
-    /// What bounds them.
+    /// Their bound.
     pub bound: Bound,
 }
 
-/// What is known of its mispredictions.
+/// Its mispredictions, as far as known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Mispredicted {
     /// Cycles of those whose number and cost are known.
@@ -38,7 +38,7 @@ pub struct Mispredicted {
 }
 
 impl Mispredicted {
-    /// So many cycles; there are no others.
+    /// All mispredictions are known, and cost this many cycles.
     pub fn known(cycles: Interval) -> Self {
         Self { cycles, unknown: None }
     }
@@ -49,18 +49,18 @@ impl Mispredicted {
     }
 }
 
-/// What is known of its loads.
+/// Its loads, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Loads {
     /// Their latencies beyond the first cache, summed as if none overlapped: the most that they can cost.
     pub at_most: Interval,
-    /// Of that, of loads that are themselves the loop-carried dependency (pointer chases): they do not overlap.
+    /// The part of it of loads that are themselves the loop-carried dependency (pointer chases): they do not overlap.
     pub carried: Interval,
     /// The most that others can cost, of which nothing was measured.
     pub unknown: f64,
 }
 
-/// What is known of a piece of code; or why it is not.
+/// Everything known of a piece of code, or why it is not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Cycles in the program: sampled.
@@ -69,7 +69,7 @@ pub struct Evidence {
     pub retiring: Result<Interval, Reason>,
     /// Its mispredictions.
     pub mispredicted: Mispredicted,
-    /// The same code in isolation.
+    /// The code in isolation.
     pub isolated: Result<Isolated, Reason>,
     /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.
     pub other_values: bool,

@@ -1,15 +1,15 @@
-//! The model of an estimated top-down tree: what was measured of a piece of code → how its time divides into
-//! parts, each with an interval and a source. Pure; the measurements are the engine's.
+//! The model of an estimated top-down tree: evidence of a piece of code → the parts of its time, each
+//! with an interval and a source. Pure; the measurements are the engine's.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`interval`] | values with intervals, and their arithmetic |
 //! | [`parts`] | the parts, their sources, and sums of them |
 //! | [`tree`] | the tree that they make |
-//! | [`evidence`] | what is known of a piece of code |
+//! | [`evidence`] | evidence of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
-//! | [`reason`] | what must be known of a share |
-//! | `rest` | what is left over, by what can account for it |
+//! | [`reason`] | why a share is not known |
+//! | `rest` | the remainder, by what can account for it |
 //! | [`bottleneck`](mod@bottleneck) | which part is the largest, if the intervals allow to say |
 //!
 //! Time is counterfactual: a part is what would be gone without its cause, in the order in which causes are

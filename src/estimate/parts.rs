@@ -287,7 +287,7 @@ impl Parts {
         })
     }
 
-    /// The parts with the error of being of a mix of code that so many samples show: two standard deviations.
+    /// The parts with the sampling error of a mix of code with this many samples: two standard deviations.
     #[must_use]
     pub fn sampled(&self, samples: u64) -> Self {
         Self::each(|part| {

@@ -16,7 +16,7 @@ pub enum Reason {
     NotIsolated(Box<Reason>),
     /// In isolation it takes this many times as long as in the program: that was other work.
     OtherWork(f64),
-    /// What bounds it in isolation is not known.
+    /// Its bound in isolation is not known.
     Unbounded,
     /// Its mispredictions are not known, for this reason.
     Mispredictions(Box<Reason>),
@@ -26,9 +26,9 @@ pub enum Reason {
     SomeLoads,
     /// Its divisions were measured with other values than the program's.
     Values,
-    /// What is left could be of fetching as well as of waiting.
+    /// The remainder could be fetching as well as waiting.
     Either,
-    /// What is left may be this, where no evidence is missing.
+    /// The remainder may be this, where no evidence is missing.
     NotApart,
     /// Nothing accounts for what is left.
     Nothing,

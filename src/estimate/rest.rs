@@ -1,24 +1,24 @@
-//! What the known shares leave over → Memory Bound, Core Bound and Fetch Latency, as far as each can account for it.
+//! The remainder of the known shares → Memory Bound, Core Bound and Fetch Latency, as far as each can account for it.
 
 use crate::evidence::Evidence;
 use crate::interval::Interval;
 use crate::parts::{Part, Parts, Share, Source};
 use crate::reason::Reason;
 
-/// A rest below this is within what the model can tell of loops without any.
+/// A remainder below this is within the error of the model for loops without any.
 pub const LEAST: f64 = 0.05;
-/// How well the rest is known to be of latencies that can account for it but may overlap. Chosen before programs of
-/// known behaviour were run; theirs are within a sixth (docs/results/accuracy.md).
-const OVERLAPPING: f64 = 0.25;
-/// The same of a load that is the loop-carried dependency.
-const CARRIED: f64 = 0.1;
-/// Fenced latencies exceed those in the program, or fall short of them, by up to this much.
-const LATENCY: f64 = 0.3;
-/// The most that code of which nothing was measured in isolation takes there, beside its longest paths: its slots one
-/// after the other, on the widest of current cores (8 a cycle: Zen 5, Lion Cove).
+/// Relative error of latencies that can account for the remainder but may overlap. Chosen before programs of known
+/// behaviour were run; theirs are within a sixth (docs/results/accuracy.md).
+const OVERLAPPING_ERROR: f64 = 0.25;
+/// [`OVERLAPPING_ERROR`] for a load that is the loop-carried dependency.
+const CARRIED_ERROR: f64 = 0.1;
+/// Relative error of fenced latencies against those in the program.
+const LATENCY_ERROR: f64 = 0.3;
+/// Slots a cycle of the widest of current cores (Zen 5, Lion Cove): code that was not measured in isolation takes at
+/// most its slots one after the other, beside its longest paths.
 const ONE_BY_ONE: f64 = 8.0;
 
-/// What the known shares leave, and the most that each cause can take, as shares of the time.
+/// The remainder of the known shares, and the most that each cause can take, as shares of the time.
 #[derive(Default)]
 pub(crate) struct Rest {
     rest: Interval,
@@ -28,7 +28,7 @@ pub(crate) struct Rest {
     every_load: f64,
     carried: f64,
     dependencies: f64,
-    /// Of that, in code of which something else is not known.
+    /// The part of these in code of which something else is not known.
     doubtful: f64,
     /// The most that divisions can take whose values are not the program's.
     values: f64,
@@ -46,7 +46,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Of pieces that together take so many cycles.
+    /// From pieces that together take `time` cycles.
     pub fn of(all: &[Evidence], rest: Interval, time: f64) -> Self {
         let mut sum = Self { rest, ..Self::default() };
         // The reason of the piece that has most time.
@@ -104,7 +104,7 @@ impl Rest {
         }
     }
 
-    /// What goes to waiting for loads, to waiting for other instructions, and to fetching.
+    /// The shares of waiting for loads, of waiting for other instructions, and of fetching.
     fn divided(&self) -> [f64; 3] {
         let rest = self.rest.value;
         if rest < self.least() {
@@ -113,9 +113,9 @@ impl Rest {
         let memory = self.latencies().min(rest);
         let core = self.dependencies.min(rest);
         let fetch = self.fetch.min(rest);
-        // What the other cannot explain is certain; what both could is not distributed.
+        // A share that the other cannot explain is certain; one that both could is not distributed.
         let waits = (memory + core).min(rest);
-        let every_wait = self.every_load * (1.0 + LATENCY) + core;
+        let every_wait = self.every_load * (1.0 + LATENCY_ERROR) + core;
         let left = rest - self.mispredicted();
         let of_waits = waits.min(left - self.every_fetch).max(0.0);
         let of_fetch = fetch.min(left - every_wait).max(0.0);
@@ -130,10 +130,10 @@ impl Rest {
     }
 
     fn latencies(&self) -> f64 {
-        self.memory * (1.0 + LATENCY)
+        self.memory * (1.0 + LATENCY_ERROR)
     }
 
-    /// Why so much is unexplained.
+    /// Why time is unexplained.
     fn why(&self, left: f64, waits: f64) -> Option<Reason> {
         match &self.reason {
             _ if left < LEAST => None,
@@ -199,14 +199,14 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let [memory, core, fetch] = of.divided();
     let waits = memory + core;
     let left = rest.value - waits - fetch;
-    let every_load = (of.every_load * (1.0 + LATENCY)).min(rest.value);
+    let every_load = (of.every_load * (1.0 + LATENCY_ERROR)).min(rest.value);
     let every_wait = of.dependencies.min(rest.value);
     let every_fetch = of.every_fetch.min(rest.value);
     let (values, loads) = (of.values.min(rest.value), of.loads.min(rest.value));
-    let is_carried = of.carried * (1.0 + LATENCY) >= memory;
+    let is_carried = of.carried * (1.0 + LATENCY_ERROR) >= memory;
     let model = |part| match part {
-        Part::MemoryBound if is_carried => CARRIED,
-        _ => OVERLAPPING,
+        Part::MemoryBound if is_carried => CARRIED_ERROR,
+        _ => OVERLAPPING_ERROR,
     };
     // As little as the model's error allows, or as is certain where something else could be of the rest.
     let error = |part, value: f64, others: f64| {
@@ -224,7 +224,8 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     );
     let own_fetch = error(Part::FetchLatency, fetch, values + loads + other_loads);
     let others = core + fetch;
-    let doubt = memory * model(Part::MemoryBound) + (others * OVERLAPPING).max(others.min(loads));
+    let doubt =
+        memory * model(Part::MemoryBound) + (others * OVERLAPPING_ERROR).max(others.min(loads));
     let could = every_load + every_wait + every_fetch + values + loads;
     let low = (rest.value - could - of.mispredicted() - of.alone).min(left - rest.below());
     let mut high = left + doubt.max((waits + fetch).min(of.alone)) + rest.above();
@@ -235,13 +236,13 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let reason = of.why(left, waits);
     let why = reason.clone().unwrap_or(Reason::NotApart);
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
-    // What may be there is so even if the others seem to leave nothing: they have errors.
+    // A cause stays possible even if the others seem to leave nothing: they have errors.
     let may = |most: f64| most.min(rest.value) + if most > 0.0 { rest.above() } else { 0.0 };
     for (part, own, could) in [
         (
             Part::MemoryBound,
             own_memory,
-            may((of.every_load * (1.0 + LATENCY)).max(memory + of.loads)),
+            may((of.every_load * (1.0 + LATENCY_ERROR)).max(memory + of.loads)),
         ),
         (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone))),
         (Part::FetchLatency, own_fetch, may(of.every_fetch)),

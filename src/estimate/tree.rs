@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::Source;
 
-    /// What may be anything up to a bound is not shown as 0.
+    /// A share that may be anything up to a bound is not shown as 0.
     #[test]
     fn what_is_bounded_has_no_value() {
         let of = |value, source| Share { value, source, ..Share::default() };

@@ -1,4 +1,4 @@
-//! What is not known: it widens what it could move, and narrows nothing.
+//! Unknown evidence: it widens what it could move, and narrows nothing.
 
 use crate::parts::ALL;
 use crate::{
@@ -139,7 +139,8 @@ fn bound() -> impl Strategy<Value = Bound> {
 }
 
 prop_compose! {
-    /// What fits together: code in isolation takes no longer than its slots one by one, and no longer than the program.
+    /// Consistent evidence: code in isolation takes no longer than its slots one by one, and no longer than the
+    /// program.
     fn consistent()(
         retired in 1.0..40.0_f64,
         alone in 0.0..1.0_f64,
@@ -228,7 +229,7 @@ proptest! {
         }
     }
 
-    /// Pieces that are divided together: as each of them.
+    /// Pieces analysed together: as each of them.
     #[test]
     fn several_pieces_lose_nothing(one in consistent(), other in consistent()) {
         let (one, other) =

@@ -5,14 +5,14 @@ use loads::recorded::is_hard;
 use profile::address_space::ModuleAddress;
 use std::collections::BTreeMap;
 
-/// What is known of a branch, with all its targets.
+/// Sums of a branch over all of its targets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
-    /// How often it was taken, …
+    /// Times that it was taken.
     pub taken: u64,
-    /// … with its prediction, …
+    /// Times that it was taken with its prediction.
     pub marked: u64,
-    /// … which was wrong.
+    /// Times that this prediction was wrong.
     pub mispredicted: u64,
     /// Executions of the block that it ends, where the flow of its function is known.
     pub executions: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a file is, by its content, and its analysis.
+//! The kind of a file, by its content, and its analysis.
 
 use crate::hot::recording::stream;
 use branches::stacks::{Analysis, analyse, of_counts};
@@ -12,7 +12,7 @@ use tma::{Error, Result};
 /// Bytes of a text by which its tool is known.
 const START: u64 = 1 << 16;
 
-/// What was found in a file.
+/// The analysis of a file.
 pub struct Found {
     /// The file.
     pub source: String,

@@ -51,7 +51,7 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
     }
 }
 
-/// Why there is no event with branches of that number, of so many events.
+/// Why none of `of` events has this number and branches.
 ///
 /// # Errors
 /// None has branches.

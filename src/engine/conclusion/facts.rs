@@ -1,4 +1,4 @@
-//! What the verdict and the next steps read from the document.
+//! Facts of the document that the verdict and the next steps are based on.
 
 use estimate::Part;
 use report::documents::{NodeRow, Report};

@@ -1,4 +1,4 @@
-//! What a report comes to: a document → its verdict in one or two sentences, and commands that show more.
+//! Conclusions of a report: its verdict in one or two sentences, and commands that show more.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What to do next: at most three commands, each of which runs as it is.
+//! Next steps: at most three commands, each of which runs as it is.
 
 use super::facts::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here};
@@ -27,7 +27,7 @@ const HOT: f64 = 0.2;
 const SHORT: f64 = 3.0;
 /// The function of the kernel that page faults enter it by.
 const FAULT: &str = "exc_page_fault";
-/// How long a process is looked at.
+/// Seconds that a process is measured.
 const WINDOW: Duration = Duration::from_secs(1);
 /// How long what goes on is measured again.
 const SECONDS: u32 = 5;
@@ -66,7 +66,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
     steps
 }
 
-/// What was measured, as it can be measured again.
+/// A measured program, as it can be measured again.
 enum Subject {
     /// A command, as a shell takes it.
     Command(String),
@@ -87,8 +87,8 @@ impl Subject {
     }
 }
 
-/// What was measured, if that can be measured again: of a recording a command whose program is here, a process that still
-/// runs, or what is there anyway.
+/// The measured program, if it can be measured again: for a recording, a command whose program is here; a process that
+/// still runs; or what is there anyway.
 fn subject(report: &Report, is_live: bool) -> Option<Subject> {
     match report.target.as_ref() {
         None | Some(Target::Command) => {
@@ -166,7 +166,7 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
     })
 }
 
-/// What shows more of a row of the estimate.
+/// The command that shows more of a row of the estimate.
 fn further(row: &Row) -> Option<Step> {
     let why = match row.bottleneck.0 {
         Some(Part::BadSpeculation) => "which branches are mispredicted",

@@ -1,4 +1,4 @@
-//! What to count.
+//! A question for counts.
 
 use crate::callback::Callback;
 use crate::hot::hottest::Hottest;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
 
-/// What to count.
+/// Code to count, and how.
 #[derive(Debug, Clone, Default)]
 pub struct CountAsk {
     /// The command; not used with a process.
@@ -21,7 +21,7 @@ pub struct CountAsk {
     pub modules: Vec<PathBuf>,
     /// Names of functions, or addresses in them (`0x4327`); all if none.
     pub functions: Vec<String>,
-    /// Those that hold most of the samples of an earlier run, instead.
+    /// Instead, the functions with most of the samples of an earlier run.
     pub hot: Option<Hottest>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,

@@ -62,7 +62,7 @@ pub(super) fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
     Ok(all)
 }
 
-/// What to do about a number that is the name of no function: a report takes how many to show.
+/// Advice for a number that is the name of no function: a report takes how many to show.
 fn number(name: &str) -> Option<&'static str> {
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(
@@ -121,7 +121,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of the file at `path`, which is read when the first is asked for.
+    /// The functions of the file at `path`, which is read when the first is asked for.
     pub fn new(path: &Path) -> Self {
         let module = Module {
             path: path.display().to_string(),

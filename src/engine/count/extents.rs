@@ -1,10 +1,10 @@
-//! Runs of one command that did not end alike: what is made of two of them is of different extents.
+//! Runs of one command with different ends: rows made of two of them are of different extents.
 
 use nix::sys::signal::Signal;
 use report::documents::count::{Cost, Count};
 use report::documents::{Exit, Purpose};
 
-/// What of the document is made of the counts and of another run.
+/// Further runs with rows in the document beside the counts.
 const RUNS: [Purpose; 4] =
     [Purpose::Branches, Purpose::Values, Purpose::Addresses, Purpose::Latencies];
 

@@ -146,7 +146,7 @@ impl First {
                 _ => Ok(None),
             };
             interrupted = match found {
-                // What was counted of a process stands, which may have ended meanwhile.
+                // Counts of a process stand, even if it has ended meanwhile.
                 Err(error) if process.is_some() => {
                     document.notes.push(format!(
                         "{} were not recorded: {}",
@@ -164,7 +164,7 @@ impl First {
     }
 }
 
-/// What further runs record.
+/// Recordings of further runs.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Branches,
@@ -181,7 +181,7 @@ impl Kind {
         }
     }
 
-    /// The same at the beginning of a sentence.
+    /// [`Self::name`] at the beginning of a sentence.
     fn title(self) -> &'static str {
         match self {
             Self::Branches => "Branches",
@@ -190,7 +190,7 @@ impl Kind {
         }
     }
 
-    /// What of all runs is left when this begins.
+    /// The runs of `all` that are left when this one begins.
     fn with_later(self, all: Left) -> Left {
         let left = Left { plain: false, counts: 0, ..all };
         match self {
@@ -227,7 +227,7 @@ fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
     found.interrupted
 }
 
-/// What a reader of the counts must know; `spent` is the processor time of a live process.
+/// Limits of the counts; `spent` is the processor time of a live process, in seconds.
 fn notes(ask: &CountAsk, document: &Count, counts: &Counts, spent: Option<f64>) -> Vec<String> {
     let mut notes: Vec<String> = nothing_ran(document, spent).into_iter().collect();
     if ask.process.is_none() {

@@ -64,12 +64,12 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
     Ok((counted, HotFunctions { asked, event, samples, period, functions }))
 }
 
-/// The functions of the files that were looked at.
+/// The functions of the searched files.
 type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), NoCode>>;
 
 /// Why a function is not counted.
 enum NotCounted {
-    /// What is missing of its code, in the words of the samples.
+    /// Its code is missing, in the words of the samples.
     Gap(String),
     /// It is in no file.
     NoFile,

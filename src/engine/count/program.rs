@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// What a user must know of a program that is traced, not only run.
+/// Side effects of tracing a program.
 pub(crate) fn notes(command: &Command) -> Vec<String> {
     let mut all = Vec::new();
     if is_setuid(command) {

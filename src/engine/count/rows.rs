@@ -1,4 +1,4 @@
-//! What was counted of a function, as rows of the document.
+//! Counts of a function as rows of the document.
 
 use super::choice::Chosen;
 use probe::count::{FunctionCounts, LoopCount, Uncounted};
@@ -88,7 +88,7 @@ pub(super) fn enter(
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n >= least).map(|(n, all)| all as f64 / n as f64)
     };
-    // So many threads were inside something at the beginning and at the end.
+    // Threads that were inside at either end of the window.
     let window = document.process.map(|_| found.slack.div_ceil(2));
     document.loops.extend(found.loops.iter().map(|one| {
         let mean = mean(one.entries, one.iterations);
@@ -108,7 +108,8 @@ pub(super) fn enter(
     document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
 }
 
-/// Why a loop whose counts are known has no mean of its trips; in a window of so many threads what it is at least.
+/// Why a loop whose counts are known has no mean of its trips; in a window with this many threads inside, the least it
+/// is.
 fn no_mean(of: &LoopCount, mean: Option<f64>, window: Option<u64>) -> Option<String> {
     let entries = of.entries.filter(|_| mean.is_none())?;
     let iterations = of.iterations?;

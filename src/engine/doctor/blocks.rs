@@ -1,4 +1,4 @@
-//! What `tdtool doctor` finds about measuring blocks: whether one can be measured, and the layers of the sandbox.
+//! Findings of `tdtool doctor` on measuring blocks: whether one can be measured, and the layers of the sandbox.
 
 use bench::{BlockMeasurer, Layer, Layers, Options, Pmu, Status};
 use isa::code::Block;

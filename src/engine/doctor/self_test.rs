@@ -1,4 +1,4 @@
-//! What `tdtool doctor` reports of the self-test: how many answers are known, each of them, and why others are open.
+//! Findings of `tdtool doctor` on the self-test: how many answers are known, each of them, and why others are open.
 
 use crate::predicting;
 use crate::self_test_words::{name, reason};
@@ -23,7 +23,7 @@ pub fn finding(core: &Core) -> Finding {
     evidence.extend(answers.open.iter().map(|(answer, why)| {
         format!("open: {}: {}{}", name(*answer), reason(why), needed(*answer))
     }));
-    // What is always predicted here has no cost to be known.
+    // A branch that is always predicted here has no cost to be known.
     let lacking = answers.open.iter().filter(|(_, why)| **why != Open::Predicted);
     let open: Vec<&str> = lacking.map(|(answer, _)| name(*answer)).collect();
     let all = Answer::ALL.len();
@@ -101,7 +101,7 @@ fn width(answers: &Answers) -> Option<String> {
     Some(format!("{width:.1} instructions a cycle ({mix}{})", seen.unwrap_or_default()))
 }
 
-/// What goes without it.
+/// The note on features that go without this answer.
 fn needed(answer: Answer) -> String {
     let all: Vec<&str> = answer.consumers().iter().map(|consumer| consumed(*consumer)).collect();
     if all.is_empty() {

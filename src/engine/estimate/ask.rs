@@ -9,7 +9,7 @@ use report::documents::estimate::Estimate;
 use report::documents::evidence::Evidence;
 use std::time::Duration;
 
-/// What to estimate.
+/// A program to estimate, and how.
 #[derive(Debug, Clone)]
 pub struct EstimateAsk {
     /// The command, run again.
@@ -24,6 +24,6 @@ pub struct EstimateAsk {
     pub so_far: Option<Callback<Estimate>>,
     /// Called with the evidence that it was computed from.
     pub keep: Option<Callback<Evidence>>,
-    /// From when on other processes would disturb it; none of kept evidence.
+    /// From when on other processes would disturb it; `None` for saved evidence.
     pub since: Option<Moment>,
 }

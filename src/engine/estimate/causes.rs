@@ -9,7 +9,7 @@ use report::documents::count::{BranchRow, LoadRow};
 use report::documents::estimate::{Parts, Row};
 use report::documents::estimate_code::Causes;
 
-/// Shares are kept to so many parts of one, as documents have many instructions.
+/// Shares are rounded to this fraction of one, as documents have many instructions.
 const STEPS: f64 = 1e4;
 
 /// The evidence of an instruction.
@@ -62,7 +62,7 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
     row.code.iter().enumerate().map(weight).collect()
 }
 
-/// What of each part every instruction has.
+/// Attributes each part to instructions, by their weights.
 fn divided(parts: &Parts, weights: &[Weight]) -> Vec<Causes> {
     let equal = 1.0 / weights.len().max(1) as f64;
     let by = |pick: fn(&Weight) -> f64| -> Option<Vec<f64>> {

@@ -1,5 +1,5 @@
-//! The pieces of a function divided: loops each for itself, its other blocks together. A sample is often taken in
-//! the block after the one that took the time, so that the sum of blocks is known better than each of them.
+//! Parts of the pieces of a function: each loop for itself, its other blocks together. A sample is often taken in the
+//! block after the one that took the time, so that the sum of blocks is known better than each of them.
 
 use super::evidence::Context;
 use super::isolated::Found;
@@ -9,9 +9,9 @@ use super::reasons::Unmeasured;
 use super::schedule::{Isolated, NOT_MEASURED};
 use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
 
-/// Blocks that were not measured take as much beyond retiring as those that were, or up to so many times as much, …
+/// Time beyond retiring of unmeasured blocks at most, as a multiple of that of the measured ones.
 const MORE: f64 = 2.0;
-/// … if those have this share of the retired µops.
+/// Share of the retired µops that the measured ones must have for that.
 const ENOUGH: f64 = 0.3;
 
 /// Whether instructions of different blocks wait for each other.
@@ -19,17 +19,17 @@ const ENOUGH: f64 = 0.3;
 pub(super) enum Waits {
     /// As long as their latencies say, at most.
     Modelled,
-    /// Not looked at.
+    /// Not analysed.
     Unknown,
 }
 
-/// Samples whose time is divided as one.
+/// Samples whose time is attributed as one.
 pub(super) struct Divided {
     /// The pieces, by number; the one with most samples first.
     pub pieces: Vec<usize>,
     pub samples: f64,
     pub parts: Parts,
-    /// What is known of them, if mispredicted calls between them and pieces of other functions make all of these one.
+    /// Their evidence, if mispredicted calls between them and pieces of other functions make all of these one.
     pub joined: Vec<Evidence>,
 }
 
@@ -88,7 +88,7 @@ fn alone(context: &Context, pieces: &[PieceOf], whole: Vec<Evidence>) -> (Parts,
     (together(&own), whole)
 }
 
-/// What a piece of a function was found to be, as a row.
+/// The parts of a piece, as a row shows them.
 pub(super) fn piece_parts(
     context: &Context,
     at: PieceOf,

@@ -1,5 +1,4 @@
-//! What was measured → the document: one function for the live estimate and for kept evidence, so that both say the
-//! same.
+//! Measurements → the document: one function for live and for replayed evidence, so that both say the same.
 
 use super::counted::Counted;
 use super::evidence::Context;
@@ -9,11 +8,11 @@ use super::schedule::Isolated;
 use estimate::Interval;
 use report::documents::estimate::Estimate;
 
-/// What the counts of a process are.
+/// The limits of counts of a process.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
                        40 % more, and still more where others used the processor; code is measured in isolation with made-up values";
 
-/// What was measured.
+/// Everything measured.
 #[derive(Clone, Copy)]
 pub(super) struct Measured<'a, 'b> {
     pub counted: &'a Counted<'a>,
@@ -37,7 +36,7 @@ pub(super) fn evaluate<'c, 'a: 'c>(
     context
 }
 
-/// What must be known of the numbers.
+/// Limits of the numbers.
 fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
     let ghz = context.shared.clock.ghz;
     let clock = context.shared.clock.reason.as_ref().map(|why| {
@@ -53,7 +52,7 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
     clock.into_iter().chain(differs).collect()
 }
 
-/// What was taken to be so.
+/// Assumptions.
 fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded) -> Vec<String> {
     let mut all = Vec::new();
     if context.shared.clock.reason.is_none() {

@@ -19,15 +19,15 @@ use report::documents::count::Modelled;
 use report::documents::estimate::Values;
 use std::path::Path;
 
-/// A µop table is right about so well, on the blocks of docs/results/accuracy.md.
-const UOPS: f64 = 0.03;
-/// What instructions may take beyond a slot each where no µop table is known (those that read and write memory, push,
-/// call, divide, gather): a share of all. Of 1,900 to 3,800 forms of a core, four in five take one,
-/// and compiled code has few of the others (uops.info).
-const OTHERS: f64 = 0.2;
-/// A misprediction of a branch costs its modelled cycles within this (docs/results/accuracy.md).
-const PENALTY: f64 = 0.15;
-/// Two standard deviations.
+/// Relative error of a µop table, on the blocks of docs/results/accuracy.md.
+const UOP_TABLE_ERROR: f64 = 0.03;
+/// Slots beyond one each that instructions take at most, relative, where no µop table is known: those that read and
+/// write memory, push, call, divide, gather. Of 1,900 to 3,800 forms of a core, four in five take one, and compiled
+/// code has few of the others (uops.info).
+const EXTRA_SLOTS: f64 = 0.2;
+/// Relative error of the modelled cost of a misprediction (docs/results/accuracy.md).
+const PENALTY_ERROR: f64 = 0.15;
+/// Standard deviations of an interval.
 const DEVIATIONS: f64 = 2.0;
 
 /// Facts that all pieces share, with the counts of runs.
@@ -136,7 +136,7 @@ impl<'a> Context<'a> {
         for block in &piece.blocks {
             let executed = match &function.entries[*block] {
                 Ok(count) => *count as f64,
-                // A block without samples was hardly executed.
+                // No count and no samples: taken as 0, which undercounts Retiring.
                 Err(_) if function.samples[*block] == 0 => continue,
                 Err(why) => return Err(why.clone()),
             };
@@ -150,7 +150,8 @@ impl<'a> Context<'a> {
         }
         let width = self.shared.width;
         let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / width.value);
-        let found = Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more));
+        let found =
+            Interval::relative(value, UOP_TABLE_ERROR).plus(Interval::new(0.0, -less, more));
         let (low, high) = (width.value / width.high, width.value / width.low);
         Ok(Interval::new(found.value, found.low * low, found.high * high))
     }
@@ -189,11 +190,11 @@ impl<'a> Context<'a> {
                 }
             }
         }
-        all.cost = all.cost.widened(PENALTY).widened(self.entries_error);
+        all.cost = all.cost.widened(PENALTY_ERROR).widened(self.entries_error);
         all
     }
 
-    /// What mispredictions of these branches cost.
+    /// Cycles that mispredictions of these branches cost.
     pub fn mispredicted(&self, at: PieceOf, which: Branches) -> Mispredicted {
         let PieceOf { function, piece } = at;
         let mut sum = Wrong::default();
@@ -213,7 +214,7 @@ impl<'a> Context<'a> {
                 }
             }
         }
-        let known = sum.known.widened(PENALTY).widened(self.entries_error);
+        let known = sum.known.widened(PENALTY_ERROR).widened(self.entries_error);
         let widened = |most: f64| most * (1.0 + self.entries_error);
         let unknown = sum.unknown.map(|(most, why)| (widened(most), Reason::given(why)));
         Mispredicted { cycles: known, unknown }
@@ -286,8 +287,8 @@ struct Slots {
 }
 
 impl Slots {
-    /// Of instructions of which no µop table is known: one each, and one for a comparison with the conditional branch after
-    /// it, which all current cores fuse. Some fuse those after additions, subtractions and `and`, too.
+    /// Without a µop table: one slot each, and one for a comparison with the conditional branch after it, which all
+    /// current cores fuse. Some fuse those after additions, subtractions and `and`, too.
     fn without_table(inside: &[(u64, Inst)]) -> Self {
         use Mnemonic::{Add, And, Cmp, Dec, Inc, Sub, Test};
         let before_branches = |which: &[Mnemonic]| {
@@ -298,7 +299,7 @@ impl Slots {
             inside.windows(2).filter(is_one).count() as f64
         };
         let value = inside.len() as f64 - before_branches(&[Cmp, Test]);
-        Self { value, less: before_branches(&[Add, And, Dec, Inc, Sub]), more: OTHERS * value }
+        Self { value, less: before_branches(&[Add, And, Dec, Inc, Sub]), more: EXTRA_SLOTS * value }
     }
 }
 

@@ -12,7 +12,7 @@ const SHARE: f64 = 0.9;
 const SECOND: (f64, f64) = (1e6, 16.0);
 const THIRD: (f64, f64) = (32e6, 75.0);
 const MEMORY: f64 = 500.0;
-/// The first cache, if the core's is not known: the smallest one of current cores.
+/// Bytes of the first cache, if the core's is not known: the smallest of current cores.
 const FIRST: f64 = 32e3;
 
 /// The hot code.
@@ -20,12 +20,12 @@ const FIRST: f64 = 32e3;
 pub(super) struct Footprint {
     /// Bytes of its lines.
     pub bytes: f64,
-    /// Of the first cache.
+    /// Bytes of the first cache.
     pub first: f64,
 }
 
 impl Footprint {
-    /// Of all functions that were counted.
+    /// Finds the hot lines of all counted functions.
     pub fn of(functions: &[Function], first: Option<usize>) -> Self {
         let mut lines: BTreeMap<(&str, u64), f64> = BTreeMap::new();
         for function in functions {
@@ -43,8 +43,8 @@ impl Footprint {
         Self { bytes: hot(lines.into_values().collect()) as f64 * LINE as f64, first }
     }
 
-    /// The most that fetching the code of a piece can cost, in cycles: each line that does not fit, as often as it
-    /// is come to.
+    /// The most cycles that fetching the code of a piece can cost: each line that does not fit, each time that it is
+    /// reached.
     pub fn cost(&self, at: PieceOf) -> f64 {
         let PieceOf { function, piece } = at;
         if self.bytes <= self.first {

@@ -1,16 +1,16 @@
-//! The hot functions of the samples: those whose code can be looked at, the kernel, and the others.
+//! The hot functions of the samples: those whose code can be analysed, the kernel, and the others.
 
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
 use profile::hot::Profile;
 
-/// Functions are looked at until they hold this share of the samples in user code; …
+/// Functions are analysed until they hold this share of the samples in user code.
 const SHARE: f64 = 0.97;
-/// … at most so many.
+/// The most functions that are analysed.
 const MOST: usize = 60;
 
 /// The functions of a profile.
 pub(super) struct Functions {
-    /// Those that are looked at.
+    /// The functions to analyse.
     pub hot: Hottest,
     /// Share of the kernel.
     pub kernel: f64,

@@ -13,7 +13,7 @@ use tma::{Address, Result};
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
 const RAREST: f64 = 1e-3;
 
-/// What is recorded beside counts, each in runs of its own.
+/// Recordings beside counts, each in runs of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub branches: bool,
@@ -75,7 +75,7 @@ impl Further {
         let ask = CountAsk { loads: true, loads_of: Some(of), ..self.ask.clone() };
         self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
         if self.interrupted.is_some() {
-            // Of a part of the run.
+            // Interrupted, they are of a part of the run.
             let document = &mut self.first.document;
             document.loads.clear();
             document.timer = None;
@@ -108,7 +108,7 @@ impl Further {
         Ok(is_whole.then(|| same(self.counts(), &second.document)))
     }
 
-    /// What was found.
+    /// The counts so far.
     pub fn counts(&self) -> &Count {
         &self.first.document
     }

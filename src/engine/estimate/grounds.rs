@@ -1,4 +1,4 @@
-//! What is known of why a piece takes its time, beside its parts: what bounds it in isolation, its loads and stores.
+//! Reasons for a piece's time beside its parts: its bound in isolation, its loads and stores.
 
 use super::evidence::Context;
 use super::isolated::Found;
@@ -14,15 +14,15 @@ use isa::ports::{Ports, spread};
 
 /// Runs of the dependency analysis.
 const RUNS: u32 = 2;
-/// A port with this share of the busiest one's cycles is as busy.
+/// Share of the busiest port's cycles from which on another is as busy.
 const AS_BUSY: f64 = 0.99;
-/// From this share of a port's cycles on they are what occupies it.
+/// Share of a port's cycles from which on divisions are what occupies it.
 const MOST: f64 = 0.5;
 
-/// What is known of a piece.
+/// Why a piece takes its time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Grounds {
-    /// What bounds it in isolation, as in `tdtool.block/2`.
+    /// Its bound in isolation, as in `tdtool.block/2`.
     pub bound: Option<Class>,
     /// Whether its divisions do.
     pub is_division: bool,
@@ -33,7 +33,7 @@ pub(super) struct Grounds {
 }
 
 impl Grounds {
-    /// Of a piece and its measurement in isolation.
+    /// From a piece and its measurement in isolation.
     pub fn of(
         at: PieceOf,
         found: &Result<Found, Unmeasured>,

@@ -20,7 +20,7 @@ pub(super) struct Place<'a> {
     pub runs: Runs<'a>,
 }
 
-/// What runs the code.
+/// The process that runs the code.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Runs<'a> {
     /// A command; empty where it is not known.

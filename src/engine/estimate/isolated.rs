@@ -19,16 +19,17 @@ use tma::Result as Outcome;
 const BUDGET: Duration = Duration::from_secs(1);
 /// Longest path that is measured as a whole, in instructions.
 const LONGEST: usize = 600;
-/// What a loop takes here and in its program differ by about this much (docs/results/accuracy.md).
-const MODEL: f64 = 0.05;
-/// The same of a path without its jumps, of several, or of a block among others that run beside it.
-const PATH: f64 = 0.1;
-const BLOCK: f64 = 0.3;
-/// Of a number that is not stable.
-const UNSTABLE: f64 = 0.25;
-/// A bound explains the time from this share of it on.
+/// Relative error of a loop's time in isolation against that in its program (docs/results/accuracy.md).
+const LOOP_ERROR: f64 = 0.05;
+/// Relative error of a path without its jumps, or of several.
+const PATH_ERROR: f64 = 0.1;
+/// Relative error of a block among others that run beside it.
+const BLOCK_ERROR: f64 = 0.3;
+/// Further relative error of a measurement that is not stable.
+const UNSTABLE_ERROR: f64 = 0.25;
+/// Share of the time from which on a bound explains it.
 const EXPLAINS: f64 = 0.9;
-/// Blocks that stand for many.
+/// Number of blocks that are measured for many.
 const SAMPLE: usize = 5;
 
 /// A piece in isolation: for one of its entries.
@@ -40,7 +41,7 @@ pub(super) struct Found {
     pub values: Values,
 }
 
-/// What measures.
+/// A measurer of pieces in isolation.
 pub(super) struct Isolation<'a> {
     model: &'a CoreModel,
     /// Whether what bounds it is found by variants, too; else by the front end alone.
@@ -63,7 +64,7 @@ impl<'a> Isolation<'a> {
             Kind::Loop(_) => self.whole_loop(function, piece),
             Kind::Block => {
                 let found = self.block(function, piece.blocks[0])?;
-                Ok(found.map(|found| found.widened(BLOCK)))
+                Ok(found.map(|found| found.widened(BLOCK_ERROR)))
             }
             Kind::Rest => self.several(function, piece),
         }
@@ -78,7 +79,7 @@ impl<'a> Isolation<'a> {
         }
         if piece.blocks.len() == 1 {
             let found = self.block(function, piece.blocks[0])?;
-            return Ok(found.map(|found| found.widened(MODEL)));
+            return Ok(found.map(|found| found.widened(LOOP_ERROR)));
         }
         let mut all = Vec::new();
         for path in &piece.paths {
@@ -92,7 +93,7 @@ impl<'a> Isolation<'a> {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        Ok(together(&all).map(|found| found.widened(PATH)))
+        Ok(together(&all).map(|found| found.widened(PATH_ERROR)))
     }
 
     fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
@@ -130,7 +131,7 @@ impl<'a> Isolation<'a> {
         };
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
-        let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK);
+        let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK_ERROR);
         let evidence = Isolated { cycles, bound: Bound::Core };
         Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
@@ -207,13 +208,13 @@ fn together(all: &[(f64, Found)]) -> Result<Found, Unmeasured> {
     Ok(Found { evidence, ..most.1.clone() })
 }
 
-/// What a measurement says.
+/// The time and bound of a measurement.
 pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
     let why = || Unmeasured::NoResult(found.reason.clone().map(Reason::given));
     let throughput = found.throughput.as_ref().ok_or_else(why)?;
     let mut cycles = Interval::new(throughput.cycles, throughput.low, throughput.high);
     if found.status != Status::Ok {
-        cycles = cycles.widened(UNSTABLE);
+        cycles = cycles.widened(UNSTABLE_ERROR);
     }
     let reaches = |name: &str| {
         let of = found.bounds.iter().filter(|bound| bound.name == name && !bound.refuted);

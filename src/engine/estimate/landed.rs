@@ -7,13 +7,13 @@ use estimate::{Evidence, Interval, Mispredicted, Reason};
 use iced_x86::FlowControl;
 use std::collections::HashMap;
 
-/// What must be known of such a share.
+/// The reason of a share of mispredicted calls.
 const LANDED: &str = "indirect calls to it are mispredicted, and the core recovers partly here, partly where it is called";
 
-/// A smaller share of a piece's time is not worth a word.
+/// The least share of a piece's time that mispredicted calls are attributed.
 const LEAST: f64 = 0.01;
 
-/// Of these functions with their counts.
+/// Sums the indirect calls of these functions.
 pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
     let mut found = Landing::default();
     for at in functions.iter().flat_map(Function::pieces) {

@@ -29,13 +29,13 @@ pub(super) struct Landing {
     pub called: HashMap<(String, u64), f64>,
 }
 
-/// Such calls exceed the indirect calls that were recorded by no more than this where there are no others.
+/// Calls that are not direct, as a multiple of the recorded indirect ones, up to which there are no others.
 const OTHERS: f64 = 1.1;
 
 impl Landing {
-    /// What mispredicted calls cost in a function that is called so often: its share of the calls, where these are the
-    /// recorded ones and not also calls through a linkage table, or from code that was not looked at; at most that of each of its
-    /// calls.
+    /// Cycles that mispredicted calls cost in a function that is called this often: its share of the calls, where these
+    /// are the recorded ones and not also calls through a linkage table, or from code that was not analysed; at most
+    /// the cost of each of its calls.
     pub fn landed(&self, called: f64) -> Interval {
         let known: f64 = self.called.values().sum();
         let most = self.all.cost.high + self.all.unknown;
@@ -70,8 +70,8 @@ mod tests {
         assert_eq!(landing.landed(75.0), Interval::new(450.0, 0.0, 1200.0));
         assert_eq!(Landing::default().landed(25.0), Interval::default());
     }
-    /// The same function beside one that is called 10,000 times, perhaps through a linkage table, or is entered who knows how
-    /// often: which of them the calls go to is not known.
+    /// A function that is called 25 times beside one that is called 10,000 times, perhaps through a linkage table, or
+    /// an unknown number of times: to which of them the calls go is not known.
     #[test]
     fn calls_that_may_be_of_others_have_no_share_but_a_most() {
         for other in [10_000.0, f64::INFINITY] {

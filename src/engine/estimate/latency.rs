@@ -1,22 +1,22 @@
-//! What the loads and stores of a piece can cost: fenced latencies of loads beyond the first cache, and lines that
-//! streams bring in ahead of time in the fenced run, or store to.
+//! Costs of a piece's loads and stores: fenced latencies of loads beyond the first cache, and lines that streams bring
+//! in ahead of time in the fenced run, or store to.
 
 use estimate::{Interval, Loads};
 use report::documents::count::{Count, Kind, Level, LoadRow, TimerRow};
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
-/// Streams over no more than this hit the first cache; over no more than the second, the second.
+/// Bytes of the first cache and of the second: streams over no more hit them.
 const FIRST: f64 = 48e3;
 const SECOND: f64 = 1e6;
-/// Memory takes longer than its least latency: about this many times.
+/// A usual latency of memory, as a multiple of its least.
 const MEMORY: f64 = 2.0;
 
-/// What was not measured may miss the TLB and wait for others, too: 185 ns a load where the least latency of memory is
-/// 55 (a chase over 64 MiB in pages of 4 KiB, Zen 5).
+/// The most that unmeasured loads take, as a multiple of the least latency of memory, as they may miss the TLB and wait
+/// for others: 185 ns against 55 (a chase over 64 MiB in pages of 4 KiB, Zen 5).
 const LOADED: f64 = 5.0;
 
-/// Far more than memory takes: not even that of another socket does (some 1.5 to 2 times).
+/// From this multiple of memory's latency on it is far more: another socket's takes some 1.5 to 2 times as long.
 const FAR: f64 = 2.5;
 
 /// Loads and stores that have less of what all can cost are not named.

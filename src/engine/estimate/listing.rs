@@ -18,7 +18,7 @@ const LONGEST: usize = 512;
 /// Runs of the dependency analysis.
 const RUNS: u32 = 2;
 
-/// What the listing of one row needs.
+/// Context of the listing of rows.
 struct Listing<'a> {
     context: &'a Context<'a>,
     model: &'a CoreModel,

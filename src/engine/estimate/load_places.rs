@@ -1,4 +1,4 @@
-//! Of which code loads are recorded: of that which is not explained without them, as far as there is time.
+//! Chooses the code of which loads are recorded: that which is unexplained without them, as far as time allows.
 
 use super::divided::{Waits, divided};
 use super::evidence::Context;
@@ -11,23 +11,23 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Loads are recorded of the pieces that hold this share of what is unexplained.
+/// Loads are recorded of the pieces that hold this share of the unexplained time.
 const LOOKED_AT: f64 = 0.93;
-/// Probes that record addresses, and those that time, take together about so many times as long as one that counts. This
-/// and what follows were chosen so that the ten real programs of docs/results/accuracy.md take at most eight times the
+/// Time of a probe that records addresses and of one that times, together, as a multiple of one that counts. This and
+/// the following were chosen so that the ten real programs of docs/results/accuracy.md take at most eight times the
 /// plain run.
 const RECORDING: f64 = 6.0;
-/// At least so many times as long.
+/// The least of this multiple.
 const RECORDING_AT_LEAST: f64 = 2.0;
-/// Seconds that a probe takes at least each time, where the runs differ by chance only: an increment in memory takes
-/// some cycles.
+/// Seconds of an execution of a probe at least, where the runs differ by chance only: an increment in memory takes some
+/// cycles.
 const LEAST_EACH: f64 = 1e-9;
-/// So much unexplained is worth a run that may take too long.
+/// The unexplained share that is worth a run that may take too long.
 const MUCH: f64 = 0.3;
-/// Both runs take at least so many times a plain one.
+/// Time of both runs at least, as a multiple of a plain one.
 const BOTH: f64 = 2.2;
 
-/// What the runs before took, and what those with loads may.
+/// Times of the runs before, and the limit of those with loads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time {
     /// Seconds of the run without probes, and with counts.
@@ -37,13 +37,13 @@ pub(super) struct Time {
     pub most: f64,
 }
 
-/// What is unexplained without loads.
+/// Time that is unexplained without loads.
 pub(super) struct Unexplained {
     /// Its share of all pieces.
     pub share: f64,
     /// The code that has most of it.
     pub places: Places,
-    /// Whether there was no time for all that should be looked at.
+    /// Whether there was no time for some of it.
     pub is_part: bool,
 }
 
@@ -58,7 +58,7 @@ struct Candidate<'a> {
     executed: f64,
 }
 
-/// What is unexplained of all pieces, dependencies between blocks aside: loads may take what these could.
+/// Time of all pieces that is unexplained without dependencies between blocks: loads may take what these could.
 pub(super) fn unexplained(
     context: &Context,
     functions: &[Function],
@@ -75,7 +75,7 @@ pub(super) fn unexplained(
                 let piece = &function.pieces[*number];
                 let probed = piece.blocks.iter().filter(|block| function.has_access(**block));
                 let executed = probed.map(|block| function.executed(*block)).sum();
-                // Of several together, each may have it.
+                // Each of several pieces analysed together may have it.
                 Candidate { function, piece, left: piece.samples as f64 * left, executed }
             }));
         }

@@ -1,4 +1,4 @@
-//! What must be known of this machine.
+//! The width and clock of this core.
 
 use crate::core_model::CoreModel;
 use crate::tested;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tma::self_test::Seen;
 use tma::{Core, Error, Result};
 
-/// How often the core clock is looked at until nothing else runs.
+/// Most measurements of the core clock until nothing else runs.
 const LOOKS: usize = 20;
 
 /// Slots a cycle of the narrowest x86-64 core in use (Silvermont) and of the widest (Lion Cove, Zen 5), by their makers' optimization
@@ -26,7 +26,7 @@ const FULL: f64 = 0.86;
 /// # Errors
 /// The sandbox cannot be started, and no table describes the processor.
 pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
-    // What is measured outweighs the table, and the costs of mispredictions are needed later.
+    // Measurements outweigh the table, and the costs of mispredictions are needed later.
     let tested = tested::answers(core).map(|answers| answers.and_then(|all| all.seen));
     if let Some(width) = core.width() {
         let width = f64::from(width);

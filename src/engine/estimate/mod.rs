@@ -11,32 +11,32 @@
 //! | `progress` | steps as they begin |
 //! | `so_far` | the document before it is complete |
 //! | `machine` | width and clock of this core |
-//! | `interrupt` | their end after a signal |
+//! | `interrupt` | ends runs after a signal |
 //! | `schedule` | which pieces are measured in isolation |
 //! | `functions` | the hot functions of the samples |
-//! | `reasons` | why something is not known of a piece |
+//! | `reasons` | reasons for unknown evidence of a piece |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `counted` | counts by module and address |
 //! | `isolated` | loops and blocks measured in isolation |
-//! | `own_values` | the same with the program's own values |
+//! | `own_values` | pieces measured with the program's own values |
 //! | `paths` | the paths through a loop |
 //! | `needs` | whether branches or loads can matter, before they are recorded |
-//! | `load_places` | of which code loads are recorded |
+//! | `load_places` | the code of which loads are recorded |
 //! | `evidence` | everything known of a piece |
-//! | `divided` | the time of loops, and of other blocks together |
+//! | `divided` | evidence of pieces → parts: loops, and other blocks together |
 //! | `landing`, `landed` | mispredicted indirect calls, whose cost is sampled in the callee, too |
-//! | `latency` | what its loads can cost |
-//! | `waits` | what waiting for results can cost |
-//! | `footprint` | how much code is hot, and what fetching it can cost |
+//! | `latency` | costs of its loads and stores |
+//! | `waits` | costs of waiting for results |
+//! | `footprint` | the size of the hot code, and costs of fetching it |
 //! | `rows` | rows of the document |
 //! | `regions` | parts of the time in marked regions |
-//! | `evaluate` | all that was measured → the document, live or kept |
-//! | `kept`, `redacted` | what it was computed from as a document; without names |
+//! | `evaluate` | all measurements → the document, live or replayed |
+//! | `kept`, `redacted` | the evidence as a document; without names |
 //! | `replay`, `sound` | a document from that; whether its parts belong together |
 //! | `lines` | source lines of functions |
-//! | `listing` | their instructions, and what counts and loads say of each |
-//! | `causes` | which of them the parts go to |
-//! | `grounds` | what is known beside the parts of a piece: what bounds it in isolation, its loads |
+//! | `listing` | their instructions, with counts and loads of each |
+//! | `causes` | parts → instructions |
+//! | `grounds` | why a piece takes its time: its bound in isolation, its loads |
 //! | `words` | the bottleneck in a sentence |
 //! | `hints` | the next step |
 

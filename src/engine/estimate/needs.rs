@@ -8,10 +8,10 @@ use iced_x86::FlowControl;
 /// for family 19h) and about 15 to 20 (A. Fog, The microarchitecture of Intel, AMD and VIA CPUs); a branch waits for what
 /// it depends on before that, as the self-test's does for a forwarded load and a multiplication: 25 to 35 in all.
 pub(super) const LONGEST: f64 = 40.0;
-/// The least of the same guide.
+/// The least cycles of a misprediction, by the guide of AMD.
 pub(super) const SHORTEST: f64 = 11.0;
-/// Predictors mispredict a branch more often than it goes the rarer way: 1.6 times as often at 1/8 on Redwood Cove, as
-/// executions after a rare one are mispredicted, too.
+/// Mispredictions of a branch at most, as a multiple of its rarer way: 1.6 at 1/8 on Redwood Cove, as executions after
+/// a rare one are mispredicted, too.
 const AFTER_RARE: f64 = 2.0;
 
 /// The most that mispredictions can cost, in cycles: those of a conditional branch are few where it goes the rarer way

@@ -1,4 +1,4 @@
-//! Loops and blocks with the program's own values: registers and memory where a further run comes to them.
+//! Loops and blocks with the program's own values: registers and memory where a further run reaches them.
 
 use super::interrupt::Interrupt;
 use super::isolated::{Found, of};
@@ -20,20 +20,20 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tma::Result as Outcome;
 
-/// A run that has not come to the code after this many times the time of the first one, and so many seconds, is
-/// given up.
+/// Longest time until a run reaches the code, after which it is given up: this multiple of the first run's, plus
+/// seconds.
 const FIRST_ENTRY: (f64, f64) = (1.5, 1.0);
 /// How long entries are counted from the first one on.
 const ENTRIES: Duration = Duration::from_millis(300);
 /// How long a measurement may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(1);
-/// A made-up measurement that is longer than the program's own time by this is of other work.
+/// From this multiple of the program's own time on, a measurement with made-up values is of other work.
 const SLOWER: f64 = 1.1;
-/// How much other executions may differ from the captured one.
-const OTHERS: f64 = 0.1;
-/// All captures take at most so many times the first run, and …
+/// Relative error of other executions than the captured one.
+const OTHER_RUNS_ERROR: f64 = 0.1;
+/// Time of all captures at most, as a multiple of the first run's.
 const MOST: f64 = 1.0;
-/// … so many seconds.
+/// Seconds of all captures at most, if that is more.
 const LEAST: f64 = 3.0;
 /// Cache lines and pages of the captured iterations that the first cache and its TLB hold: with more, time in
 /// isolation would be time of misses. The smallest of current cores: 512 lines and 64 pages, a half of them.
@@ -56,8 +56,8 @@ struct Captured {
     options: Options,
 }
 
-/// Whether other values may take another time: those of a run in isolation that takes so many cycles more than the
-/// program does, of dividers, and where they decide on the path.
+/// Whether other values may take another time: where the code took more than `cycles`, the program's own, in isolation,
+/// has divisions, or several paths to decide on.
 pub(super) fn matter(at: PieceOf, made_up: &Result<Found, Unmeasured>, cycles: f64) -> bool {
     let is_slower = match made_up {
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
@@ -73,7 +73,7 @@ pub(super) fn divides(at: PieceOf) -> bool {
 }
 
 impl OwnValues {
-    /// Of a command whose first run took so many seconds.
+    /// For a command whose first run took this many seconds.
     pub fn new(command: &Command, seconds: f64) -> Self {
         Self {
             // A cut-off output does not belong where the first one went.
@@ -113,15 +113,18 @@ impl OwnValues {
         let measurement = Measurer::new(options, model).measure(&block, false)?;
         Ok(match (of(&measurement), &made_up) {
             (Err(why), _) => without(Uncaptured::Unmeasured(why)),
-            // What bounds several paths is known of the most frequent one only.
+            // The bound of several paths is known for the most frequent one only.
             (Ok(own), Ok(known)) if own.bound.is_none() => {
                 let mut found = known.clone();
-                found.evidence.cycles = own.evidence.cycles.widened(OTHERS);
+                found.evidence.cycles = own.evidence.cycles.widened(OTHER_RUNS_ERROR);
                 Ok(Found { values: Values::Own, ..found })
             }
             (Ok(own), _) => Ok(Found {
                 values: Values::Own,
-                evidence: Isolated { cycles: own.evidence.cycles.widened(OTHERS), ..own.evidence },
+                evidence: Isolated {
+                    cycles: own.evidence.cycles.widened(OTHER_RUNS_ERROR),
+                    ..own.evidence
+                },
                 ..own
             }),
         })

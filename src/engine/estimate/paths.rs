@@ -23,7 +23,7 @@ pub(super) struct Path {
 pub(super) fn paths(flow: &Flow, of: &Loop, share: &dyn Fn(usize, usize) -> f64) -> Vec<Path> {
     let mut found: Vec<Path> = Vec::new();
     let mut open = vec![Path { blocks: vec![of.head], share: 1.0 }];
-    // Shares of a kept graph may be anything.
+    // Shares of a saved graph may be anything.
     for _ in 0..STEPS {
         let Some(path) = take_most(&mut open) else { break };
         if found.len() >= MOST || path.share < LEAST {

@@ -1,5 +1,5 @@
-//! A function's code with its samples and entries → the pieces whose time is divided: loops without calls (of those
-//! around others what is not in these) that go around more than once, blocks with enough samples, and the rest together.
+//! A function's code with its samples and entries → pieces whose time is analysed: loops without calls (of outer loops
+//! what is not in inner ones) with more than one iteration an entry, blocks with enough samples, and the rest together.
 
 use super::counted::Counted;
 use super::paths::{Path, paths};
@@ -15,13 +15,13 @@ use std::ops::Range;
 use std::rc::Rc;
 use tma::Core;
 
-/// A block with fewer samples is not divided on its own: its share is only known within a half.
+/// Fewest samples of a block that is analysed on its own: with fewer its share is only known within a half.
 const SAMPLES: u64 = 16;
 
-/// Share of the iterations of a loop around others whose paths must be known to divide it as a whole.
+/// Share of an outer loop's iterations whose paths must be known to analyse it as a whole.
 const FOLLOWED: f64 = 0.5;
 
-/// A loop with fewer iterations an entry is rather code in a row than a loop: it is divided block by block.
+/// Fewest iterations an entry of a loop: with fewer it is rather code in a row, and analysed block by block.
 const TRIPS: f64 = 2.0;
 
 /// Evidence of a function, by block.
@@ -48,7 +48,7 @@ pub(super) struct Function {
     pub pieces: Vec<Piece>,
 }
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A loop of `Flow::loops`.
@@ -58,7 +58,7 @@ pub(super) enum Kind {
     Rest,
 }
 
-/// Blocks whose time is divided together.
+/// Blocks whose time is analysed together.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub kind: Kind,
@@ -68,7 +68,7 @@ pub(super) struct Piece {
     pub entries: f64,
     /// How often a loop is entered from outside.
     pub entered: Option<f64>,
-    /// Of a loop.
+    /// The paths through a loop.
     pub paths: Vec<Path>,
 }
 
@@ -108,7 +108,7 @@ impl Function {
         })
     }
 
-    /// Of a hot function; `None` where its code is not known.
+    /// From a hot function; `None` where its code is not known.
     pub fn of(number: usize, hot: &Hot, code: &mut Code, counted: &Counted) -> Option<Self> {
         if hot.gap.is_some() {
             return None;
@@ -128,7 +128,7 @@ impl Function {
         Some(Self::of_flow(number, module, flow, seen, counted))
     }
 
-    /// Of a file's control flow, with the samples, entries and latencies of its blocks.
+    /// From the control flow of a file, with the samples, entries and latencies of its blocks.
     pub fn of_flow(
         number: usize,
         module: String,
@@ -197,7 +197,7 @@ impl Function {
             }
             let of = Loop { blocks: own, ..one.clone() };
             let piece = self.piece_of(number, &of, samples, counted);
-            // Of a loop around others, most iterations must not come to them.
+            // Most iterations of an outer loop must not enter inner ones.
             let followed: f64 = piece.paths.iter().map(|path| path.share).sum();
             let is_innermost = of.blocks.len() == one.blocks.len() && !piece.paths.is_empty();
             if (is_innermost || followed >= FOLLOWED) && !piece.is_left_at_once() {
@@ -246,7 +246,7 @@ impl Function {
         let share = |from: usize, to: usize| match self.executed(from) {
             all if all > 0.0 => match taken(from, to) {
                 Some(count) => count as f64 / all,
-                // Of the others nothing is known.
+                // Uncounted edges are taken to be equally frequent.
                 None => 1.0 / self.flow.blocks[from].edges.len().max(1) as f64,
             },
             _ => 0.0,

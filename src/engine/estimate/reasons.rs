@@ -17,7 +17,7 @@ pub(super) enum Uncounted {
 /// Why the cost of a piece's loads is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoLoads {
-    /// They were left out.
+    /// Its loads were left out.
     NotWorth,
     /// Latencies cannot be measured here.
     NoLatencies,
@@ -65,9 +65,9 @@ pub(super) enum Uncaptured {
     NoTime,
     /// No execution was captured.
     NotReached(Cause<Error>),
-    /// It touches so many cache lines.
+    /// It touches this many cache lines.
     Lines(u64),
-    /// It touches so many pages.
+    /// It touches this many pages.
     Pages(usize),
     /// With its values, too, it has no time.
     Unmeasured(Unmeasured),

@@ -25,27 +25,26 @@ use report::documents::Purpose;
 use report::documents::estimate::{Estimate, Run};
 use tma::Result;
 
-/// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
+/// Share of the time that is worth a run: mispredictions may take it, or it is unexplained without loads.
 const WORTH: f64 = 0.02;
 
-/// Further runs take at most about so many times the first.
+/// Time of further runs at most, about, as a multiple of the first.
 const MOST: f64 = 8.0;
 
-/// Runs with loads are planned for this share of that, as what probes cost is known roughly.
+/// Share of that for which runs with loads are planned, as the cost of probes is known roughly.
 const PLANNED: f64 = 0.95;
 
-/// What is said where loads are not recorded everywhere.
+/// The note where loads are not recorded everywhere.
 const PART: &str = "loads were not recorded everywhere: those that would have taken too long, for what they could explain, are left out";
 
 /// Why it is not known whether two runs do the same.
 const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
                             same is not known";
 
-/// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
-/// less with probes.
-const DIFFERENT: f64 = 0.4;
+/// Relative error of entries where two runs differ: a program that runs for a given time does less with probes.
+const ENTRIES_ERROR: f64 = 0.4;
 
-/// What was wanted beside counts, what was recorded, and of which code loads.
+/// Recordings that were wanted beside counts, those that were made, and the code of which loads were.
 #[derive(Clone, Default)]
 pub(super) struct Recorded {
     pub wanted: Wanted,
@@ -55,13 +54,13 @@ pub(super) struct Recorded {
     pub is_explained: bool,
 }
 
-/// What the document is made from, beside counts and measurements.
+/// Inputs of the document, beside counts and measurements.
 pub(super) struct Known<'a> {
     pub shared: &'a Shared<'a>,
     pub found: &'a Functions,
     pub functions: &'a [Function],
     pub command: &'a [String],
-    /// What the program is called.
+    /// The program's name.
     pub name: &'a str,
     pub ask: &'a EstimateAsk,
 }
@@ -82,7 +81,7 @@ impl<'a> Known<'a> {
         let mut context = Context {
             branches: of.recorded.branches,
             branches_wanted: of.wanted.branches,
-            entries_error: if is_other { DIFFERENT } else { 0.0 },
+            entries_error: if is_other { ENTRIES_ERROR } else { 0.0 },
             footprint: self.footprint(),
             loads_of: of.places.clone(),
             ..Context::new(self.shared, counted)
@@ -202,7 +201,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What an interrupted estimate lacks; so many of all hot loops and blocks were not measured in isolation.
+/// The note on what an interrupted estimate lacks: `left` of all hot loops and blocks were not measured in isolation.
 pub(super) fn missing(of: &Recorded, left: usize, all: usize) -> String {
     let Recorded { wanted, recorded, .. } = of;
     let lacks = [

@@ -74,7 +74,7 @@ impl Names {
                 let all = all.into_iter().map(|(key, one)| {
                     let one = match key.as_str() {
                         key if WORDS.contains(&key) => one,
-                        // Of a line it has the name of a file.
+                        // A line's source is the name of a file.
                         "source" if one.is_string() => one,
                         "places" => self.places(one),
                         _ => self.value(one),

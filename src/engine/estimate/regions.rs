@@ -1,7 +1,7 @@
 //! Marked regions: the parts of the pieces that their samples are in, by samples.
 //!
-//! A piece that has samples in other regions, too, need not divide alike in all of them: its intervals are widened to
-//! what is possible.
+//! A piece with samples in other regions, too, need not have the same parts in all of them: its intervals are widened
+//! to what is possible.
 
 use super::divided::{Waits, divided};
 use super::evidence::Context;
@@ -13,7 +13,7 @@ use profile::hot::{Profile, RegionSamples};
 use report::documents::estimate::{Bottleneck, RegionParts};
 use std::collections::{BTreeMap, HashMap};
 
-/// Fewest samples of a region that is divided.
+/// Fewest samples of a region that is analysed.
 const FEWEST: u64 = 30;
 /// A piece with more than this share of its samples outside of a region is shared with others.
 const STRAY: f64 = 0.02;

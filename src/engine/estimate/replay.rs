@@ -175,7 +175,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| (pair.len() == 2).then(|| byte(pair))?).collect()
 }
 
-/// By the blocks that were measured: a piece that is divided otherwise now was not.
+/// Measurements of the pieces with the same blocks; other pieces were not measured.
 fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
     let place = |one: &Alone| {
         let pieces = &functions.get(one.function)?.pieces;

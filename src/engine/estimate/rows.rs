@@ -14,10 +14,10 @@ use super::words::sentence;
 use estimate::{Evidence, Parts, Reason, bottleneck, together};
 use report::documents::estimate::{Bottleneck, Estimate, Row};
 
-/// Functions that were not looked at are named from this share on.
+/// Functions that were not analysed are named from this share on.
 const NAMED: f64 = 0.01;
 
-/// Pieces that are divided as one, or the samples of a function outside of its pieces.
+/// Pieces analysed as one, or the samples of a function outside of its pieces.
 struct Placed<'a> {
     samples: f64,
     parts: Parts,
@@ -27,7 +27,7 @@ struct Placed<'a> {
     grounds: Grounds,
 }
 
-/// What is known of a piece is said of all where it has more than this share of their bottleneck.
+/// The grounds of a piece are said of the whole where it has more than this share of the bottleneck.
 const MOST: f64 = 0.5;
 
 /// The parts of several pieces together.
@@ -105,7 +105,7 @@ pub(super) fn enter(
         for one in divided(context, at, function, isolated, Waits::Modelled) {
             let Divided { pieces, samples, parts, joined } = one;
             let (place, grounds) = places[pieces[0]].clone();
-            // Of several blocks no one speaks for all.
+            // No block speaks for several.
             let grounds = if pieces.len() == 1 { grounds } else { Grounds::default() };
             own.push(Placed { samples, parts, joined, place, grounds });
         }
@@ -237,7 +237,7 @@ fn piece_row(
     })
 }
 
-/// What all rows have.
+/// The fields that all rows have.
 fn row(parts: &Parts, place: Option<&Place>, grounds: Grounds) -> Row {
     let found = bottleneck(parts);
     Row {

@@ -149,10 +149,10 @@ pub fn estimate(
     Ok((document, further.interrupted))
 }
 
-/// A share that is not shown as 0 %.
+/// The least share that is not shown as 0 %.
 const MENTIONED: f64 = 0.005;
 
-/// That others used the machine, if they did so much.
+/// A note that others used the machine, if they disturbed the estimate.
 fn busy(others: Load) -> Option<String> {
     let Load { busy, stolen } = others;
     others.disturbs().then(|| {
@@ -165,8 +165,8 @@ fn busy(others: Load) -> Option<String> {
     })
 }
 
-/// How well the clock of the sampled run is known by that of a moment afterwards.
-const CLOCK: f64 = 0.04;
+/// Relative error of the clock in the sampled run, as measured right after it.
+const CLOCK_ERROR: f64 = 0.04;
 
 /// The core clock: as an add chain shows, else that of the time-stamp counter, which cores exceed up to twice in turbo.
 ///
@@ -174,7 +174,7 @@ const CLOCK: f64 = 0.04;
 /// Neither is known.
 fn clock_of(model: &CoreModel) -> Result<Clock> {
     match (clock(model), tsc_hz_here()) {
-        (Ok(ghz), _) => Ok(Clock { ghz, error: CLOCK, reason: None }),
+        (Ok(ghz), _) => Ok(Clock { ghz, error: CLOCK_ERROR, reason: None }),
         (Err(why), Some(hz)) => {
             let why = why.cause().unwrap_or(why.what()).to_owned();
             Ok(Clock { ghz: hz / 1e9, error: 1.0, reason: Some(why) })

@@ -13,19 +13,19 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// Pieces are measured in isolation until they hold this share of the samples of all; …
+/// Share of all samples in the pieces that are measured in isolation.
 const MEASURED: f64 = 0.97;
-/// … each at least this share of the run's; …
+/// Share of the run's samples in each of these at least.
 const LEAST: f64 = 0.003;
-/// … from this share on with all variants that tell what bounds them; …
+/// Share of the run's samples from which on all variants that tell a piece's bound are measured.
 const EXPLAINED: f64 = 0.04;
-/// … within this time, or that of the sampled run if that is longer.
+/// Time of all measurements at most, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
 
 /// Isolated measurements, by function and piece.
 pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, Unmeasured>>;
 
-/// What was measured in isolation.
+/// Results of measuring in isolation.
 pub(super) struct Alone {
     /// By function and piece.
     pub measured: Isolated,

@@ -8,7 +8,7 @@ use crate::callback::Callback;
 use report::documents::estimate::Estimate;
 use std::time::{Duration, Instant};
 
-/// Between two documents is at least so many times the time that one takes: it is time that the estimate waits.
+/// Time between two documents at least, as a multiple of the time that one takes: the estimate waits for it.
 const REST: u32 = 10;
 
 /// Shows documents, not too often.
@@ -32,7 +32,7 @@ impl Shown {
     }
 }
 
-/// What is measured, and of all other pieces that they wait.
+/// All pieces: measured, or waiting to be.
 pub(super) fn waiting(functions: &[Function], measured: &Isolated) -> Isolated {
     let pieces = |(at, of): (usize, &Function)| (0..of.pieces.len()).map(move |piece| (at, piece));
     let wait = |of| (of, Err(Unmeasured::Waits));

@@ -1,4 +1,4 @@
-//! Whether kept evidence can be evaluated: a file may hold anything.
+//! Checks whether saved evidence can be evaluated: a file may hold anything.
 
 use report::documents::evidence::{Evidence, SCHEMA};
 use serde_json::Value;

@@ -18,7 +18,7 @@ fn usual(part: Part) -> &'static str {
     }
 }
 
-/// What takes the time of a part that is the bottleneck, as far as it is known.
+/// Where the time of a bottleneck goes, as precisely as is known.
 fn cause(part: Part, grounds: &Grounds) -> String {
     let usual = usual(part);
     let with = |known: &str| format!("{usual} ({known})");
@@ -37,7 +37,7 @@ fn cause(part: Part, grounds: &Grounds) -> String {
     }
 }
 
-/// What to do about loads that take far longer than memory.
+/// Advice for loads that take far longer than memory.
 fn advice(part: Part, grounds: &Grounds) -> String {
     match (part, grounds.walks) {
         (Part::MemoryBound, Some((load, memory))) => format!(
@@ -48,7 +48,7 @@ fn advice(part: Part, grounds: &Grounds) -> String {
     }
 }
 
-/// From this share on nothing else is worth a word.
+/// Unexplained share from which on nothing else is named.
 const ALL: f64 = 0.995;
 
 /// The bottleneck in a sentence or two, with what is known of why.
@@ -70,7 +70,7 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         return format!("No estimate: {why}.");
     }
     let first = largest(parts, None, |share| share.value);
-    // What may be the largest, too.
+    // Another part that may be the largest.
     let second = largest(parts, first, |share| share.high);
     let named = |part: Part| format!("{} {}", part.label(), percent(part));
     if first == Some(Part::Unexplained) {
@@ -153,16 +153,16 @@ mod tests {
             sentence(&parts, None, nothing),
             "Undecided: Core Bound 80 % (70-85 %); 20 % (10-30 %) is unexplained."
         );
-        // What may be as large is named, also where its own value is small.
+        // A part that may be as large is named, also where its own value is small.
         parts.set(Part::Retiring, share(0.1, 0.05, 0.1));
         parts.set(Part::MemoryBound, share(0.0, 0.0, 0.9));
         let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
-        // What is not known has no value.
+        // An unknown share has no value.
         parts.set(Part::BadSpeculation, Share::unknown(0.95, Reason::given("no cost")));
         let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
-        // What is not explained is said once, with its cause.
+        // Unexplained time is named once, with its cause.
         parts.set(Part::CoreBound, Share::default());
         let left = share(0.8, 0.1, 0.9).because(Some(Reason::given("no cost of a misprediction")));
         parts.set(Part::Unexplained, left);

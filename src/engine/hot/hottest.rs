@@ -1,4 +1,4 @@
-//! The functions that hold most of the samples of a command, to be looked at in further runs.
+//! The functions that hold most of the samples of a command, to be analysed in further runs.
 
 use super::temporary::Temporary;
 use crate::record::{SampleAsk, record};
@@ -66,7 +66,7 @@ pub struct Hottest {
     pub event: String,
     /// Samples.
     pub samples: u64,
-    /// Their mean period: nanoseconds of a clock, else of what the event counts.
+    /// The mean period of samples: nanoseconds of a clock, else of what the event counts.
     pub period: Option<f64>,
     /// Wall time of the run.
     pub seconds: f64,
@@ -76,7 +76,7 @@ pub struct Hottest {
     pub interrupted: Option<i32>,
 }
 
-/// Why no sample of so many seconds was taken, and what to do.
+/// Why no sample was taken in this many seconds, and the remedy.
 pub(crate) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static str) {
     match target {
         Target::Command => (

@@ -1,9 +1,9 @@
-//! What is hot: the samples of a recording or a command, and its hottest functions.
+//! Hot code: the samples of a recording or a command, and its hottest functions.
 //!
 //! | file | concern |
 //! |---|---|
 //! | [`recording`] | a recording with samples, from whatever file it is in |
-//! | [`temporary`] | a file for samples that are looked at once |
+//! | [`temporary`] | a file for samples that are read once |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | `source` | files of source code, line by line |
 

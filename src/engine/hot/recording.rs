@@ -11,14 +11,14 @@ use tma::Cpu;
 use tma::error::{Error, Result};
 use tma::tables::Library;
 
-/// What a file is, by its content.
+/// The kind of a file, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A session of tdtool with samples in it.
     Session,
     /// perf.data.
     PerfData,
-    /// What an estimate was computed from.
+    /// The evidence of an estimate.
     Evidence,
     /// A document of tdtool.
     Document,
@@ -26,7 +26,7 @@ pub enum FileKind {
     Other,
 }
 
-/// What the file is.
+/// The kind of the file.
 ///
 /// # Errors
 /// It cannot be read.
@@ -49,7 +49,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         }
     };
     if path.is_dir() {
-        // What `perf record --threads` writes.
+        // A folder of `perf record --threads`.
         if path.join("data").is_file() {
             return Ok(FileKind::PerfData);
         }
@@ -64,7 +64,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
 /// Bytes by which a file is known.
 const START: u64 = 64;
 
-/// What a file is that begins in this way.
+/// The kind of a file that begins in this way.
 fn kind_of(path: &Path, start: &[u8]) -> Result<FileKind> {
     Ok(if perfdata::recognise(start) {
         match perfdata::holds_counts(path) {
@@ -82,8 +82,8 @@ fn kind_of(path: &Path, start: &[u8]) -> Result<FileKind> {
     })
 }
 
-/// What standard input is. A text is read from its begin later; the parts of a recording are read in an order of their
-/// own, so that it is kept in a file.
+/// The kind of standard input. A text is read from its begin later; the parts of a recording are read in an order of
+/// their own, so it is saved in a file.
 fn kind_of_input(path: &Path) -> Result<FileKind> {
     let cannot = |e| Error::failed("cannot read standard input").because(e);
     let mut input = std::io::stdin().lock();

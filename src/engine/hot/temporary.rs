@@ -1,4 +1,4 @@
-//! A file for samples that are looked at once.
+//! A file for samples that are read once.
 
 use profile::kept::unnamed;
 use std::fs::File;
@@ -44,5 +44,5 @@ impl Temporary {
     }
 }
 
-/// What to do where samples have no room.
+/// The remedy where samples have no room.
 const REMEDY: &str = "set TMPDIR to a folder with free space, or leave out the code with --no-code";

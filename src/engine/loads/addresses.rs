@@ -15,7 +15,7 @@ use tma::Result;
 
 /// Bursts of 8,192 records, at most 128 of them: an address and a value for each execution.
 const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 1.0 };
-/// The same for a run that is to take not much longer than without.
+/// [`PACE`] for a run that is to take not much longer than without.
 const SHORT: Pace = Pace { pause: 4.0, ..PACE };
 /// Pages as a power of two in which the stack of one thread is taken to lie: those of different threads
 /// are 8 MiB apart (glibc's default).

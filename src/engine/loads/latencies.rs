@@ -13,20 +13,20 @@ use std::fmt;
 use tma::{Error, Result};
 use workload::{Fenced, Triple, fenced_loads};
 
-/// Executions that are timed of a load, about; …
+/// Timed executions of a load, about.
 const TIMED: u64 = 4096;
-/// … and where that would take longer than half of the run, as each takes about 1.5 µs: so many a second, at least …
+/// Timed executions a second, where [`TIMED`] would take longer than half of the run, as each takes about 1.5 µs.
 const A_SECOND: f64 = 3e5;
-/// … this many of a load.
+/// Timed executions of a load at least.
 const FEWEST: u64 = 256;
 /// Most records in all: 16 MiB.
 const RECORDS: u64 = 1 << 20;
-/// Loads that are executed so often are timed in so many bursts at random times, with so many records each at least:
-/// between them they cost little. Loads that are executed less often would be timed too densely.
+/// Executions of a load from which on it is timed in bursts at random times, which cost little between them: their
+/// number, and records of each at least. Other loads would be timed too densely.
 const OFTEN: u64 = 1 << 26;
 const BURSTS: u64 = 32;
 const LEAST: u64 = 256;
-/// Pauses are so many times as long as bursts. With what timing costs, one in about so many executions is in a burst.
+/// Length of pauses as a multiple of bursts. With what timing costs, one in about [`INSIDE`] executions is in a burst.
 const PAUSE: f64 = 3.0;
 const INSIDE: u64 = 8;
 /// Bits of executions to the next one that is timed, at least, where there are enough of them: fences before each
@@ -37,9 +37,9 @@ const SPARSE: u8 = 8;
 pub(super) struct Latencies {
     /// By site, in ticks.
     pub of: BTreeMap<usize, Timed>,
-    /// What the fences take without a load on this host.
+    /// Ticks of the fences without a load on this host.
     pub none: Histogram,
-    /// What a load from the first cache takes there.
+    /// Ticks of a load from the first cache there.
     pub near: Histogram,
     /// Why a site was not timed.
     pub refused: BTreeMap<usize, String>,
@@ -55,7 +55,7 @@ pub(super) struct Latencies {
 pub(super) enum NoLatencies {
     /// Loads of known levels cannot be timed on this host.
     Host(Error),
-    /// They could be before the run, but not after it.
+    /// Loads of known levels could be timed before the run, but not after it.
     Gone,
 }
 
@@ -144,7 +144,7 @@ fn is_timed(site: &Site) -> bool {
     site.load.untimed.is_none()
 }
 
-/// When so many executions are expected to be timed, of one in `inside` of all.
+/// The pace of timing `expected` executions, of one in `inside` of all.
 fn pace(expected: u64, inside: u64) -> Pace {
     let several = Pace {
         length: (expected / BURSTS).clamp(LEAST, RECORDS / BURSTS) as usize,
@@ -155,7 +155,7 @@ fn pace(expected: u64, inside: u64) -> Pace {
     if inside > 1 { several } else { Pace { length: whole, bursts: 4, pause: 0.0 } }
 }
 
-/// How many executions are timed of each of so many loads of a run that takes so many seconds.
+/// The timed executions of each of `loads` loads of a run of this many seconds.
 fn timed(seconds: f64, loads: usize) -> u64 {
     ((seconds * A_SECOND / loads.max(1) as f64) as u64).clamp(FEWEST, TIMED)
 }

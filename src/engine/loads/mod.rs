@@ -25,7 +25,7 @@ use sites::Sites;
 use std::collections::BTreeSet;
 use tma::Result;
 
-/// What the runs have given.
+/// Results of the runs.
 pub(crate) struct Loads {
     /// The loads, those executed most often first.
     pub rows: Vec<LoadRow>,
@@ -33,9 +33,9 @@ pub(crate) struct Loads {
     pub stores: Vec<LoadRow>,
     /// Where the memory that they read was allocated.
     pub allocation_sites: Vec<AllocationSite>,
-    /// What their latencies were compared with.
+    /// The latencies that theirs were compared with.
     pub timer: Option<TimerRow>,
-    /// What the runs took.
+    /// Times of the runs.
     pub cost: Vec<Cost>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,

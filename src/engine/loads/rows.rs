@@ -162,13 +162,13 @@ fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
     }
 }
 
-/// What a load from the first cache takes, in ticks.
+/// Ticks of a load from the first cache.
 fn first(timed: &Latencies) -> f64 {
     let (near, none) = (timed.near.usual(), timed.none.usual());
     near.zip(none).map_or(0.0, |(near, none)| (near - none).max(0.0))
 }
 
-/// What the latencies were compared with.
+/// The latencies that those of the program were compared with.
 pub(super) fn timer(timed: &Latencies) -> Option<TimerRow> {
     let limits = limits(timed.calibrations.first()?).ok()?;
     let first = first(timed);

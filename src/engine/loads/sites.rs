@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The blocks that are looked at have this share of the executed instructions of their function: of a
+/// The blocks that are analysed have this share of the executed instructions of their function: of a
 /// slow load there may be few in the whole program.
 const SHARE: f64 = 0.99;
-/// Most blocks that are looked at.
+/// Most blocks that are analysed.
 const MOST: usize = 400;
 
 /// One load or store.
@@ -37,13 +37,13 @@ pub(super) struct Site {
 pub(super) struct Sites {
     /// Function and block → entries.
     hot: BTreeMap<(usize, u64), u64>,
-    /// Whether other blocks were entered, too, that could have been looked at.
+    /// Whether other blocks were entered, too, that could have been analysed.
     is_part: bool,
     all: RefCell<Vec<Site>>,
 }
 
 impl Sites {
-    /// None yet; the counts of all blocks say which are looked at, of `only` this code if it is given.
+    /// None yet; the counts of all blocks say which are analysed, of `only` this code if it is given.
     pub fn new(counts: &Counts, wanted: &[Wanted], only: Option<&Places>) -> Self {
         let mut chosen = Vec::new();
         let mut entered = 0;
@@ -133,12 +133,12 @@ impl Sites {
         self.all.get_mut()
     }
 
-    /// The same, to read.
+    /// All sites, to read.
     pub fn read(&self) -> std::cell::Ref<'_, Vec<Site>> {
         self.all.borrow()
     }
 
-    /// What a reader must know of them.
+    /// Limits of the sites.
     pub fn notes(&self) -> Vec<String> {
         let share = SHARE * 100.0;
         let note = format!(
@@ -149,7 +149,7 @@ impl Sites {
     }
 }
 
-/// The blocks of a function (entries, place, instructions) that are looked at, with their entries.
+/// The blocks of a function (entries, place, instructions) that are analysed, with their entries.
 fn most_executed<P: Ord + Copy>(mut blocks: Vec<(u64, P, u64)>) -> Vec<(u64, P)> {
     blocks.sort_unstable_by(|a, b| b.cmp(a));
     let executed: u64 = blocks.iter().map(|(count, _, length)| count * length).sum();

@@ -21,7 +21,7 @@ pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {
     Kind::ALL.map(row).to_vec()
 }
 
-/// What is stated of a fact, and by what.
+/// A stated fact, and by what.
 struct Stated {
     value: f64,
     by: String,
@@ -76,7 +76,7 @@ fn agreement(kind: Kind, fact: &Fact, stated: Option<f64>) -> Agreement {
     }
 }
 
-/// What uses a measured fact.
+/// Commands that use a measured fact.
 fn users(kind: Kind) -> Vec<&'static str> {
     match kind {
         Kind::Width => vec!["blocks", "estimates"],

@@ -20,7 +20,7 @@ struct File {
     facts: Facts,
 }
 
-/// What tells this processor from others, also behind the same model number.
+/// A name that tells this processor from others, also behind the same model number.
 fn processor(core: &Core) -> String {
     let (cpu, print) = (&core.cpu, core.fingerprint.as_ref());
     format!("{}, {}, {}", cpu.signature(), cpu.name, print.map_or("", |print| &print.hash))

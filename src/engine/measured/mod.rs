@@ -1,4 +1,4 @@
-//! Facts of this core that were measured on it: made, kept for the next process, and set beside what a table states.
+//! Facts of this core that were measured on it: made, saved for the next process, and set beside what a table states.
 //!
 //! | file | concern |
 //! |---|---|
@@ -24,7 +24,7 @@ use tma::{Core, Result};
 const CLOCK: f64 = 0.03;
 const MISPREDICTION: f64 = 0.15;
 
-/// Takes over the facts that were kept in `cache` of this processor, if any were.
+/// Takes over the facts of this processor that were saved in `cache`, if any were.
 pub fn load(core: &Core, cache: Option<&Path>) {
     let facts = cache.and_then(|cache| kept::load(&kept::path(cache, core)?, core));
     if let Some(facts) = facts.filter(|_| core.measured.facts().is_none()) {
@@ -32,8 +32,8 @@ pub fn load(core: &Core, cache: Option<&Path>) {
     }
 }
 
-/// Measures the facts of this processor, for some seconds, and keeps them in `cache`. A fact that is open or worse
-/// now stays as it was kept: contention takes nothing away that was known.
+/// Measures the facts of this processor, for some seconds, and saves them in `cache`. A fact that is open or worse now
+/// stays as it was saved: contention takes nothing away that was known.
 ///
 /// # Errors
 /// The sandbox cannot be started; generated code cannot be run.
@@ -77,7 +77,7 @@ fn here(_: Option<bool>, _: &mut dyn FnMut(usize, usize)) -> Result<Facts> {
     Ok(Facts::default())
 }
 
-/// What the self-test answers.
+/// Facts that the self-test answers.
 fn of_self_test(answers: Option<&Answers>) -> [(Kind, Fact); 2] {
     let fact = |value: Option<f64>, error: f64, how: &str| match value {
         Some(value) => Fact::Known(Known { value, error: error * value, how: how.to_owned() }),

@@ -1,4 +1,4 @@
-//! The loads that are looked at, with the code around them.
+//! The loads that are analysed, with the code around them.
 
 use super::evidence::{Evidence, LoadKey};
 use super::no_cycles::NoCycles;
@@ -11,9 +11,9 @@ use profile::symbols::{Line, SourcePoint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Loads of a loop are looked at, sampled or not, if it has at least this share of the back edges.
+/// Loads of a loop are analysed, sampled or not, if it has at least this share of the back edges.
 const LEAST_SHARE: f64 = 0.01;
-/// Most loads that are looked at.
+/// Most loads that are analysed.
 const MOST: usize = 200;
 
 /// A load and its code.

@@ -1,4 +1,4 @@
-//! How many misses this host keeps in flight: measured once, and kept in the user's cache folder.
+//! The number of misses that this host keeps in flight: measured once, and saved in the user's cache folder.
 
 use loads::prefetch::InFlight;
 use report::documents::prefetch::InFlightRow;
@@ -29,7 +29,7 @@ struct File {
     fastest: f64,
 }
 
-/// What is known of this host from an earlier run, else what a microbenchmark of less than a second shows.
+/// The host's misses in flight from an earlier run, else by a microbenchmark of less than a second.
 ///
 /// # Errors
 /// There is too little memory.
@@ -63,7 +63,7 @@ impl HostMisses {
     }
 }
 
-/// What results depend on: processor, memory, and the pages of large allocations.
+/// The host as far as results depend on it: processor, memory, and the pages of large allocations.
 fn host(cpu: &Cpu) -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let memory = read("/proc/meminfo").lines().next().unwrap_or_default().to_owned();

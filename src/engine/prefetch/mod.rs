@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `evidence` | recordings → loops and loads by program and address |
-//! | `candidates` | the loads that are looked at, with the code around them |
+//! | `candidates` | the loads that are analysed, with the code around them |
 //! | `probed` | counts and latencies by probes → advice, without a PMU |
 //! | `in_flight` | how many misses this host keeps in flight |
 //! | `no_cycles` | why an iteration of a loop was not measured |
@@ -89,7 +89,7 @@ pub fn prefetch(
     Ok(document)
 }
 
-/// What would tell more.
+/// Adds the commands that would tell more.
 fn remedies(document: &mut Prefetch, measures: bool) {
     let advised = || document.advice.iter().filter(|row| row.refused.is_none());
     let unknown = advised().filter(|row| row.ic.is_none()).count();

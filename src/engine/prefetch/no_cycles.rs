@@ -11,11 +11,11 @@ pub enum NoCycles {
     NoCode,
     /// The load is in no loop.
     NoLoop,
-    /// Its loop has so many blocks, of which no counts say which one follows which.
+    /// Its loop has this many blocks, and no counts say which one follows which.
     Blocks(usize),
     /// The most frequent edges lead out of its loop.
     Leaves,
-    /// They lead through a loop in it.
+    /// The most frequent edges lead through a loop in it.
     Nested,
     /// The path through it is not one block.
     Path(NoPath),
@@ -28,7 +28,7 @@ pub enum NoCycles {
         /// How that was found.
         how: String,
     },
-    /// Too few of so many measurements are stable; why the last of the others is not.
+    /// Too few of this many measurements are stable; why the last of the others is not.
     Unstable(usize, Option<String>),
     /// Neither as it is nor, for the second reason, with all of its loads from one address.
     Both(Box<NoCycles>, Box<NoCycles>),

@@ -14,7 +14,7 @@ const RARE: f64 = 0.01;
 /// Loads whose misses are not known that are named.
 const NAMED: usize = 3;
 
-/// What bounds the loops around a load.
+/// Bounds of the loops around a load.
 pub(super) struct Bounds {
     /// That.
     pub pace: Pace,
@@ -22,7 +22,7 @@ pub(super) struct Bounds {
     unknown: Vec<Option<String>>,
 }
 
-/// What bounds the loops around a load; `probed` are its own timed executions.
+/// Bounds of the loops around a load; `probed` are its own timed executions.
 pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Host) -> Bounds {
     let module = &one.load.0.0;
     let levels = one.access.iter().flat_map(|access| &access.levels);
@@ -77,7 +77,7 @@ fn misses(
     (misses, (!unknown.is_empty()).then(|| format!("of {}{more}", unknown.join(", "))))
 }
 
-/// What an iteration takes, by the samples of its code.
+/// The time of an iteration, by the samples of its code.
 fn taken(
     counts: &Count,
     module: &str,
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// What was not counted or not timed is not 0 misses.
+    /// Uncounted or untimed misses are not 0 misses.
     #[test]
     fn misses_of_loads_that_are_not_known_are_a_bound() {
         let known = load(0x10, Some(1000), Some(0.5));

@@ -14,7 +14,7 @@ pub(super) struct Iteration {
     pub start: u64,
     /// The code, without the jumps between its blocks.
     pub code: Vec<u8>,
-    /// What it is, in words.
+    /// Where it is from, in words.
     pub source: String,
 }
 

@@ -20,16 +20,16 @@ use std::collections::HashMap;
 use std::path::Path;
 use tma::{Error, Result};
 
-/// Most loads that are looked at.
+/// Most loads that are analysed.
 const MOST: usize = 200;
-/// Functions of this share of the samples are named if they are not looked at.
+/// Functions of this share of the samples are named if they are not analysed.
 const NAMED: f64 = 0.05;
 
-/// Advises on prefetches for the loads that `tdtool count --hot --loads` has looked at. Latencies are turned into
+/// Advises on prefetches for the loads that `tdtool count --hot --loads` has analysed. Latencies are turned into
 /// cycles by the clock of `host`; loops are measured as blocks in isolation.
 ///
 /// # Errors
-/// No load was looked at.
+/// No load was analysed.
 pub fn prefetch_by_probes(
     counts: &Count,
     search: &SearchPaths,

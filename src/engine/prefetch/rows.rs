@@ -32,13 +32,13 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// What a source adds about how the block was measured, after a space; empty if it was as it is.
+    /// How the block was measured, after a space; empty if it was as it is.
     pub fn how(&self) -> &'static str {
         if self.at_one_address { " with its loads from one address" } else { "" }
     }
 }
 
-/// What was measured on this host.
+/// Measurements of this host.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Core cycles in a nanosecond.

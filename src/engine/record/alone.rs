@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tma::error::Result;
 use tma::tables::{Library, Table};
 
-/// What samples it, if anything can be sampled here.
+/// A sampler of the program, if anything can be sampled here.
 pub(crate) struct Alone<'a> {
     machine: &'a Machine,
     file: SharedFile,
@@ -25,7 +25,7 @@ pub(crate) struct Alone<'a> {
     target: Target,
     /// The tables of its cores.
     pub tables: Vec<Arc<Table>>,
-    /// What must be known of the samples.
+    /// Limits of the samples.
     pub notes: Vec<Note>,
     programs: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
 use pmu::sampling::{Ability, Extra, SampledEvent, with_supported_precision};
 
-/// What it chooses by, and what the user must know of the choice.
+/// The inputs of the choice, and what the user must know of it.
 pub(super) struct Chooser<'a> {
     pub machine: &'a Machine,
     pub cores: &'a [CountedCore],

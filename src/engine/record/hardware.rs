@@ -1,5 +1,5 @@
-//! What only the hardware can record: the last branches before a sample (LBR), loads with their
-//! address, origin and latency (PEBS of Intel, IBS of AMD).
+//! Records that only hardware makes: the last branches before a sample (LBR), loads with their address, origin and
+//! latency (PEBS of Intel, IBS of AMD).
 
 use super::chooser::Chooser;
 use super::names::PRECISE;

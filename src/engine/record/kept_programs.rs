@@ -1,5 +1,5 @@
 //! Copies of recorded programs that no path leads to after the recording: those of other mount namespaces, and replaced
-//! ones. They are kept by build-id, in the layout of perf's cache.
+//! ones. They are saved by build-id, in the layout of perf's cache.
 
 use pmu::sampling::ElsewhereFile;
 use std::fs::{self, File};
@@ -62,7 +62,7 @@ fn make_room(folder: &Path) {
     let mut all: Vec<(SystemTime, u64, PathBuf)> = folders(&folder.join(".build-id"))
         .flat_map(|first| folders(&first.path()))
         .filter_map(|own| {
-            // Also what a copy that was killed has left.
+            // Including remains of a copy that was killed.
             let files: Vec<_> = folders(&own.path()).filter_map(|f| f.metadata().ok()).collect();
             let last = files.iter().filter_map(|found| found.modified().ok()).max()?;
             Some((last, files.iter().map(fs::Metadata::len).sum(), own.path()))

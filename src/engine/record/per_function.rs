@@ -31,7 +31,7 @@ impl Chooser<'_> {
         let table = &core.table;
         let pmu = core.pmu.as_ref().and_then(|name| self.machine.pmu(name));
         let pmu = pmu.ok_or_else(|| WhyNot::NoCounters(table.name.clone()))?;
-        // A thread's own slots: those of both threads of a core cannot be divided among functions.
+        // A thread's own slots: those of both threads of a core cannot be attributed to functions.
         let budget = Budget::of(table, false, self.machine.kernel.nmi_watchdog == Some(true));
         let plan = schedule::plan(table, &to_level(table, 1), false, &budget);
         let [group] = plan.groups.as_slice() else {

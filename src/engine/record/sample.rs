@@ -1,4 +1,4 @@
-//! What to sample: the event that locates a node, else cycles, else the CPU clock; and why.
+//! Chooses the event to sample: one that locates a node, else cycles, else the CPU clock; and why.
 
 use super::chooser::Chooser;
 use super::names::PRECISE;

@@ -1,9 +1,9 @@
-//! What a user asks to be sampled.
+//! A question for samples.
 
 use pmu::sampling::{CallChains, FREQUENCY, RING};
 use std::path::PathBuf;
 
-/// What to sample.
+/// Events to sample, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleAsk {
     /// Samples a second, for each event and CPU.

@@ -30,19 +30,19 @@ use tma::tables::Library;
 /// A measurement written to a session.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// What it found.
+    /// The measurement's result.
     pub outcome: Outcome,
-    /// What was sampled; `None` if nothing was.
+    /// The sampled event; `None` if nothing was sampled.
     pub sampled: Option<Sampled>,
     /// Notes on the sampling, and on a file that was there before.
     pub notes: Vec<Note>,
-    /// What the recording lacks, and why.
+    /// Parts that the recording lacks, and why.
     pub losses: Vec<String>,
     /// Why the session is not complete, if it is not.
     pub failed: Option<Error>,
 }
 
-/// What was sampled.
+/// A sampled event.
 #[derive(Debug, Clone)]
 pub struct Sampled {
     /// The events, with their modifiers.
@@ -151,7 +151,7 @@ fn into(
         // The file has nothing to report on yet.
         let is_own = path.is_file() && !is_open_already(path);
         let _ = is_own.then(|| fs::remove_file(path));
-        // Nothing of it is kept, whatever was written.
+        // Nothing of it is saved, whatever was written.
         let known = match &not_begun {
             NotBegun::Unwritten(_) => None,
             NotBegun::Other(error) => error.remedy().map(str::to_owned),
@@ -190,7 +190,7 @@ fn into(
     // After the session, which needs the room more.
     let elsewhere = sampled.as_ref().map_or(&[][..], |sampled| &sampled.summary.elsewhere);
     losses.extend(programs.iter().flat_map(|folder| keep(folder, elsewhere)));
-    // What was measured is still here: it goes to the caller together with the error.
+    // The measurement is still here: it goes to the caller together with the error.
     Ok(Recorded { outcome, sampled, notes, losses, failed })
 }
 

@@ -12,7 +12,7 @@ use tma::quantity::Missing;
 pub(super) enum WhyNot {
     /// There is no core PMU.
     NoPmu,
-    /// What the machine lacks, so that no hardware event can be sampled.
+    /// The machine lacks this, so that no hardware event can be sampled.
     Blocked(String),
     /// No table describes the processor.
     NoTable,
@@ -24,11 +24,11 @@ pub(super) enum WhyNot {
     NoEvent(String, String),
     /// An event, which the kernel refuses.
     Refused(String, Errno),
-    /// The same of cycles.
+    /// Cycles cannot be sampled.
     NoCycles(Errno),
-    /// The same of counts in samples.
+    /// Samples cannot hold counts.
     NoCounts(Errno),
-    /// Level 1 of a table needs so many groups of counters.
+    /// Level 1 of a table needs this many groups of counters.
     Groups(String, usize),
     /// No event is there to sample at.
     NothingToSample,
@@ -43,7 +43,7 @@ pub(super) enum WhyNot {
 }
 
 impl WhyNot {
-    /// What is in the way of all hardware events.
+    /// The obstacle to all hardware events.
     pub fn no_hardware(blocked: Option<&Finding>) -> Self {
         blocked.map_or(Self::NoPmu, |finding| Self::Blocked(finding.what.clone()))
     }

@@ -13,7 +13,7 @@ pub(crate) struct Memory {
     pub bytes: Option<u8>,
 }
 
-/// What of memory an instruction accesses.
+/// The memory accesses of an instruction.
 pub(crate) fn memory(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Memory {
     use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
     let mut found = Memory::default();

@@ -62,7 +62,7 @@ fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow>
     let coverage = |before: &Before| before.misses as f64 / missed.samples.max(1) as f64;
     let mut sites: Vec<(&ModuleAddress, &Before)> =
         missed.before.iter().filter(|(_, before)| coverage(before) >= LEAST_COVERAGE).collect();
-    // Of those before as many misses, the nearest: what comes sooner stays in the cache for sure.
+    // The nearest of those before as many misses: what comes sooner stays in the cache for sure.
     sites.sort_by_key(|(place, before)| (std::cmp::Reverse(before.misses), before.cycles, **place));
     sites.truncate(MOST_SITES);
     let row = |(place, before): (&ModuleAddress, &Before)| SiteRow {

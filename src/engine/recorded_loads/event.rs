@@ -1,4 +1,4 @@
-//! What an event of a recording samples of loads and stores, and what that distorts.
+//! Loads and stores that an event of a recording samples, and how it distorts them.
 
 use loads::recorded::{Access, DataSource, IbsOp, Operation, Snoop};
 use profile::event::Event;
@@ -15,10 +15,10 @@ const IBS_BY_OPS: u64 = 1 << 19;
 /// `l3missonly` of `ibs_op` (sysfs format `config:16`).
 const IBS_L3_MISSES: u64 = 1 << 16;
 
-/// What is sampled.
+/// The sampled instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Loads of at least so many cycles (PEBS).
+    /// Loads of at least this many cycles (PEBS).
     LoadLatency,
     /// µops (IBS).
     Ibs,
@@ -38,11 +38,11 @@ pub(crate) struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
-    /// What the samples of an event are, by its number or name.
+    /// The kind of an event's samples, by its number or name.
     pub fn of(event: &'a Event) -> Self {
         let name = event.name.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        // Of raw events the number decides; elsewhere it is that of other processors' events.
+        // For raw events the number decides; elsewhere it is that of other processors' events.
         let raw = (event.kind == RAW && event.precise > 0).then_some(event.config & 0xffff);
         let kind = match raw {
             Some(LOAD_LATENCY) => Kind::LoadLatency,

@@ -1,4 +1,4 @@
-//! What recordings of branches know about loads: executions, and trips of the loops around them.
+//! Recorded branches → executions of loads, and trips of the loops around them.
 
 use super::code::{Code, memory};
 use crate::branches::hard;
@@ -40,13 +40,13 @@ type CyclesOf = HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>;
 pub(crate) struct Trips {
     /// How often its back edge was taken.
     taken: u64,
-    /// Their mean, …
+    /// The mean of the trips, if known.
     pub mean: Option<f64>,
-    /// … or the least that it can be.
+    /// The least that the mean can be, else.
     pub at_least: Option<u64>,
 }
 
-/// What all branch stacks know.
+/// Sums over all branch stacks.
 #[derive(Debug, Default)]
 pub(crate) struct Executed {
     /// Events with branch stacks.

@@ -1,4 +1,4 @@
-//! A recording → sums of its samples of loads and stores. Samples are not kept.
+//! A recording → sums of its samples of loads and stores. Samples are not saved.
 
 use super::access::{Found, Site, accesses};
 use super::code::Code;

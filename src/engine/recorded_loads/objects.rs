@@ -1,4 +1,4 @@
-//! What sampled accesses are of: static variables and their members, mappings, the stack.
+//! Objects of sampled accesses: static variables and their members, mappings, the stack.
 
 use super::access::{Found, Site};
 use super::fields::{Field, Operand};
@@ -13,7 +13,7 @@ const MOST_KNOWN: usize = 1 << 20;
 /// Bytes of the longest instruction.
 const LONGEST_INSTRUCTION: u64 = 15;
 
-/// What an access is of.
+/// The object of an access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Object {
     /// A static variable, or a section.

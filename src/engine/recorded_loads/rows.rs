@@ -103,7 +103,7 @@ pub(crate) fn access_rows(
     rows.collect()
 }
 
-/// What an instruction accesses.
+/// The accesses of an instruction.
 #[derive(Default)]
 struct Accessed {
     /// The most sampled first.
@@ -112,7 +112,7 @@ struct Accessed {
     member: Option<Field>,
 }
 
-/// What the instructions of an event access.
+/// The accesses of an event's instructions.
 fn accessed(of: &Of, operation: Operation, gathered: &Gathered) -> HashMap<Site, Accessed> {
     let mut all: HashMap<Site, HashMap<String, (u64, Option<&Field>)>> = HashMap::new();
     for ((own, site, object, member), samples) in &of.sums.accessed {

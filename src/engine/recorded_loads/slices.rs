@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use tma::{Address, Core};
 
-/// Most paths through an iteration that are looked at.
+/// Most paths through an iteration that are analysed.
 const MOST_PATHS: usize = 8;
 /// Longest one, in instructions.
 const LONGEST: usize = 512;
@@ -44,7 +44,7 @@ struct Found {
 enum NoSlice {
     /// Its code is not known.
     NoCode,
-    /// It is in no loop, or not in the one that is looked at.
+    /// It is in no loop, or not in the one that is analysed.
     NoLoop,
     /// All paths through its loop have more than [`LONGEST`] instructions.
     TooLong,

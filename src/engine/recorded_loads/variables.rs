@@ -23,7 +23,7 @@ pub(crate) fn name_of(object: &Object, code: &Code) -> String {
     }
 }
 
-/// What was accessed.
+/// The variables that were accessed.
 pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
     let mut all: HashMap<usize, (Option<&Sum>, Option<&Sum>)> = HashMap::new();
     for ((operation, object), sum) in &of.sums.objects {

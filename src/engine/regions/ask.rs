@@ -4,7 +4,7 @@ use pmu::Command;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is followed.
+/// The program to follow.
 #[derive(Debug, Clone)]
 pub enum Followed {
     /// A command, from its start to its end.
@@ -16,7 +16,7 @@ pub enum Followed {
 /// Which regions.
 #[derive(Debug, Clone)]
 pub struct RegionsAsk {
-    /// Of what.
+    /// The program.
     pub of: Followed,
     /// Files with markers; the program and its libraries if none.
     pub modules: Vec<PathBuf>,

@@ -6,11 +6,11 @@ use report::documents::regions::{Region, Regions, ThreadRow, Times};
 use report::format::seconds;
 use std::collections::BTreeMap;
 
-/// An entry must be so many times as long as the probes of its markers, or it has no time.
+/// Shortest entry that has a time, as a multiple of the time of the probes of its markers.
 const LEAST: u64 = 20;
 
-/// And so many times as long as those inside it, as a part of what a probe costs the program (an eighth to a half) is not in the
-/// time that it logs itself.
+/// Shortest entry also as a multiple of the probes inside it, as a part of what a probe costs the program (an eighth to
+/// a half) is not in the time that it logs itself.
 const LEAST_INSIDE: u64 = 10;
 
 /// The regions, each after the one around it, in the order of their first entries, with trees by region and thread.
@@ -85,7 +85,7 @@ fn times(of: &Stats, hz: f64) -> Times {
     }
 }
 
-/// What a reader must know.
+/// Limits of the document.
 pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     let mut notes = Vec::new();
     if document.markers == 0 {

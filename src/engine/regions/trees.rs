@@ -38,7 +38,7 @@ pub struct TreesAsk<'a> {
     pub machine: &'a Machine,
     /// The tables.
     pub library: &'a Library,
-    /// What is measured.
+    /// The measurement.
     pub live: LiveAsk,
     /// The command to estimate, without a PMU.
     pub estimate: Option<EstimateAsk>,

@@ -15,7 +15,7 @@ pub(super) fn callers(profile: &mut Profile, name: &str) -> Result<Callers> {
     Ok(Callers { function: name.to_owned(), callers, tree })
 }
 
-/// What the function calls, likewise.
+/// The functions that the function calls, likewise.
 ///
 /// # Errors
 /// As [`callers`].

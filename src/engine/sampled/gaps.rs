@@ -1,4 +1,4 @@
-//! What a report does not have of a recording's code, and why.
+//! Code of a recording that a report does not have, and why.
 
 use crate::record::Note;
 use profile::files::Gap;
@@ -20,7 +20,7 @@ pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Opti
     Some(format!("{name} has no blocks: {why}"))
 }
 
-/// What to do about programs that are not where they were recorded.
+/// Advice for programs that are not where they were recorded.
 pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
     let is_away = |row: &&HotFunction| {
         let is_gone = matches!(row.gap, Some(Gap::NoFile(_)));
@@ -35,7 +35,7 @@ pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
     ))
 }
 
-/// What to do about code without names that was compiled while the program ran.
+/// Advice for code without names that was compiled while the program ran.
 pub(super) fn compiled(profile: &Profile) -> Option<String> {
     let share: f64 =
         profile.functions.iter().filter(|of| is_compiled(&of.path)).map(|of| of.share).sum();

@@ -141,8 +141,8 @@ impl Located {
         profile.event_samples().into_iter().enumerate().map(row).collect()
     }
 
-    /// What the time of functions goes to, where nodes were counted and their events sampled: a node's slots are
-    /// divided among functions by their shares of its event.
+    /// The nodes that the time of functions goes to, where they were counted and their events sampled: a node's slots
+    /// are attributed to functions by their shares of its event.
     pub(super) fn breakdown(&self, report: &Report, profile: &Profile) -> Breakdown {
         let time = profile.time_event();
         let nodes: Vec<(usize, &str, f64)> = report

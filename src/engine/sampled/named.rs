@@ -52,8 +52,8 @@ fn with_hottest(profile: &Profile, error: Error) -> Error {
     }
 }
 
-/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`.
-/// Those of `operator()` and `operator<` are part of its name, and it is left whole.
+/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`. The names
+/// `operator()` and `operator<` are left whole.
 fn plain(name: &str) -> &str {
     match name.find(['(', '<']) {
         Some(end) if end > 0 && !name.contains("operator") => &name[..end],

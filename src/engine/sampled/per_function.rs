@@ -90,7 +90,7 @@ pub(crate) fn of_times<'r>(
     Some((table.name.clone(), all.map(&mut level_one).collect()))
 }
 
-/// What the time of functions goes to, by their trees.
+/// The nodes that the time of functions goes to, by their trees.
 pub(super) fn breakdown(trees: &PerFunction) -> Breakdown {
     let mut breakdown = Breakdown::of("counted per function");
     for tree in trees.functions.iter().filter(|tree| tree.trusted) {

@@ -164,9 +164,9 @@ pub struct Measured<'a> {
     pub machine: &'a Machine,
     /// The tables.
     pub library: &'a Library,
-    /// What is measured.
+    /// The measurement.
     pub ask: &'a LiveAsk,
-    /// What is sampled, too: then the report says where the time goes.
+    /// Samples to take, too: then the report says where the time goes.
     pub code: Option<(&'a CodeAsk, &'a SampleAsk)>,
 }
 
@@ -190,7 +190,7 @@ fn measured(
     update: &mut dyn FnMut(Update),
     progress: Progress<'_>,
 ) -> Result<Outcome> {
-    // What runs several times has no one run that samples could be of.
+    // Several runs have no one run that samples could be of.
     let once = ask.repeats <= 1 && ask.multiplex && !ask.drilldown;
     let Some((code, sample)) = wanted.filter(|_| once) else {
         let mut outcome = live(machine, library, ask, update)?;

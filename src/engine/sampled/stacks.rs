@@ -29,7 +29,7 @@ pub(super) struct Outputs<'a> {
     pub page: bool,
 }
 
-/// What the time of functions goes to, as estimated.
+/// The estimated parts of the time of functions.
 pub(super) fn estimated(estimate: &Estimate) -> Breakdown {
     let mut breakdown = Breakdown::of("estimated");
     for row in &estimate.functions {

@@ -18,8 +18,8 @@ use tma::Result;
 
 /// How long a loop may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(2);
-/// A run that has not come to the loop after this many times the time of the first one, and so many
-/// seconds, is given up.
+/// Longest time until a run reaches the loop, after which it is given up: this multiple of the first run's, plus
+/// seconds.
 const FIRST_ENTRY: (f64, f64) = (3.0, 10.0);
 /// How long entries are counted from the first one on.
 const ENTRIES: Duration = Duration::from_secs(2);

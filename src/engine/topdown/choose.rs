@@ -5,7 +5,7 @@ use tma::error::Result;
 use tma::schedule::{self, Budget, deepest_without_multiplexing};
 use tma::tables::{NodeId, NodeKind, PmuKind, Table, select};
 
-/// What the user wants to see.
+/// Nodes that the user wants to see.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     /// Deepest level; `None`: the deepest that needs no multiplexing (live) or is complete

@@ -71,7 +71,7 @@ pub(crate) fn recorded<'a, N: AsRef<str> + 'a>(
     table
 }
 
-/// Of a live measurement, under perf's names and in its units, as a session keeps them.
+/// Counts of a live measurement under perf's names and in its units, as a session has them.
 pub(crate) fn to_perf(counted: &Software) -> BTreeMap<String, Option<f64>> {
     let table = live(counted);
     let named = |(perf, ours, unit): &(&str, &str, f64)| {

@@ -1,4 +1,4 @@
-//! What was measured, in words and as options.
+//! The target of a measurement, in words and as options.
 
 use pmu::Target;
 use std::path::Path;

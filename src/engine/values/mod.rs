@@ -1,4 +1,4 @@
-//! What general registers hold at the entries of functions and loops: a run that records some of the entries.
+//! Values of general registers at the entries of functions and loops: a run that records some of the entries.
 //!
 //! | file | concern |
 //! |---|---|

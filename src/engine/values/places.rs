@@ -1,4 +1,4 @@
-//! What the addresses in registers point to.
+//! The memory that addresses in registers point to.
 
 use probe::bursts::{Record, Region};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// Bits of an address in a page.
 const PAGE: u32 = 12;
 
-/// What the value of a record points to, by what was seen of the memory: `stack` (of its thread), `heap`,
-/// the name of a file, `anonymous memory`.
+/// The memory that a record's value points to, by what was seen of it: `stack` (of its thread), `heap`, the name of a
+/// file, `anonymous memory`.
 pub fn place<'a>(memory: &'a [Arc<Vec<Region>>], record: &Record) -> Option<&'a str> {
     memory.iter().find_map(|seen| within(seen, record))
 }

@@ -1,4 +1,4 @@
-//! What a register held at the sampled entries of a block, in few words.
+//! Values of a register at the sampled entries of a block, in few words.
 
 use report::documents::values::{RegionShare, RegisterRow, ValueKind, ValueShare};
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ pub struct Sample<'a> {
     pub value: u64,
     /// Whether the sample before it is of the previous entry in the same thread, as far as known.
     pub follows: bool,
-    /// What it points to.
+    /// The memory that it points to.
     pub place: Option<&'a str>,
 }
 
-/// Describes a register of which so many lower bits are read.
+/// Describes a register of which the lower `bits` are read.
 pub fn describe(name: &str, bits: u32, samples: &[Sample<'_>]) -> RegisterRow {
     let mut row = RegisterRow { register: name.to_owned(), bits, ..RegisterRow::default() };
     let Some(first) = samples.first() else {

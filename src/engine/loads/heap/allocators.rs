@@ -7,7 +7,7 @@ use probe::plan::{Request, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Those of a run.
+/// The allocation functions of a run.
 pub(in super::super) struct Allocators {
     /// The wanted functions, and after them the allocators that are none of them.
     pub wanted: Vec<Wanted>,
@@ -16,7 +16,7 @@ pub(in super::super) struct Allocators {
 }
 
 impl Allocators {
-    /// Those that these files define, for a run with these functions.
+    /// The allocation functions that these files define, for a run with these functions.
     pub fn new(files: &BTreeSet<PathBuf>, wanted: &[Wanted]) -> Self {
         let mut all = Self { wanted: wanted.to_vec(), of: BTreeMap::new() };
         for path in files {
@@ -45,7 +45,7 @@ impl Allocators {
         Some(Request { at: found.range.start, what: What::Allocated { call: found.call } })
     }
 
-    /// Their files.
+    /// The files of the allocation functions.
     pub fn files(&self) -> BTreeSet<&PathBuf> {
         self.of.keys().map(|number| &self.wanted[*number].path).collect()
     }
@@ -55,7 +55,7 @@ impl Allocators {
         self.of.get(&recorded.observed.get(site as usize)?.function)
     }
 
-    /// What a reader must know of a run with them.
+    /// Limits of a run with them.
     pub fn notes(&self, recorded: &Recorded) -> Vec<String> {
         if self.of.values().all(|one| matches!(one.call, Call::Map | Call::Remap | Call::Unmap)) {
             return vec![

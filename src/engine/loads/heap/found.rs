@@ -9,18 +9,18 @@ use probe::plan::What;
 use report::documents::count::{AllocatedAt, AllocationSite, LoadMemory};
 use std::collections::{BTreeMap, HashMap};
 
-/// What was found.
+/// Allocations and their accesses.
 #[derive(Debug, Default)]
 pub(in super::super) struct Found {
     /// The sites that loads read from.
     pub sites: Vec<AllocationSite>,
     /// By load: what its addresses are of.
     pub of: BTreeMap<usize, LoadMemory>,
-    /// What a reader must know.
+    /// Limits of these.
     pub notes: Vec<String>,
 }
 
-/// What an address is of.
+/// The object that an address is in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
     /// Memory that these sites gave.
@@ -66,11 +66,11 @@ enum Step {
     Gives(usize),
     /// It is nobody's: unmapped, or an allocator's own.
     TakesBack,
-    /// Of no bytes, or the program was killed in it.
+    /// An allocation of no bytes, or one in which the program was killed.
     Nothing,
 }
 
-/// What each call of the log does; adds it to the sums of its site.
+/// The effect of each call of the log; adds it to the sums of its site.
 fn steps(
     recorded: &Recorded,
     heap: &Heap,
@@ -106,7 +106,7 @@ struct Replay<'a> {
     live: Live,
     /// Calls that are in it.
     done: usize,
-    /// What was allocated while the burst lasted, before or after an access.
+    /// Allocated while the burst lasted, before or after an access.
     meanwhile: Live,
     is_complete: bool,
 }

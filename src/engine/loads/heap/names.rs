@@ -27,7 +27,7 @@ const WRAPPERS: [&str; 12] = [
     "__rust",
     "__rdl_",
 ];
-/// The same of glibc's functions that map memory for malloc, or a stack, in a program that is linked statically.
+/// Symbols of glibc's functions that map memory for malloc, or a stack, in a program that is linked statically.
 const MAPPERS: [&str; 6] =
     ["sysmalloc", "new_heap", "alloc_new_heap", "_int_", "allocate_stack", "pthread_create"];
 

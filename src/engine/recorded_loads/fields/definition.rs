@@ -10,7 +10,7 @@ use profile::address_space::ModuleAddress;
 /// How a register got its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
-    /// Of another register.
+    /// A copy of another register.
     Copy(Register),
     /// Loaded.
     Load(Operand),
@@ -18,7 +18,7 @@ pub(super) enum Definition {
     Address(Operand),
 }
 
-/// Blocks looked at backwards.
+/// Most blocks followed backwards.
 const MOST_BLOCKS: usize = 16;
 
 /// The definition of `register` before the instruction at `place`, and where it is; `None` if there are several, or

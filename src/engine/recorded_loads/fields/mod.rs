@@ -29,14 +29,14 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Those of a file.
+    /// The fields of a file's accesses.
     pub fn of(program: &Path) -> Self {
         let path = program.display().to_string();
         let module = Module { path, kind: ModuleKind::File, ..Module::default() };
         Self { code: Code::new(Symbols::new(SearchPaths::default()), vec![module]) }
     }
 
-    /// What the instruction at `address` accesses, if it is known.
+    /// The field that the instruction at `address` accesses, if it is known.
     pub fn at(&mut self, address: u64) -> Option<Field> {
         field(ModuleAddress { module: 0, address }, &mut self.code).ok()
     }

@@ -3,7 +3,7 @@
 use super::super::code::Code;
 use profile::symbols::{Pointee, TypeRef, Untyped};
 
-/// What an address is in.
+/// The object that an address is in.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     /// A variable (`table`), or an expression of a pointer or reference (`node->next`).

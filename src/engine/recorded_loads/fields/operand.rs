@@ -1,4 +1,4 @@
-//! What the memory operand of an instruction is made of.
+//! The components of an instruction's memory operand.
 
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -8,7 +8,7 @@ pub(crate) struct Operand {
     /// Full registers.
     pub base: Option<Register>,
     pub index: Option<Register>,
-    /// What the index is multiplied by; by 1 it may be the pointer.
+    /// The factor of the index; an index with 1 may be the pointer.
     pub scale: u64,
     /// Whether it is relative to the instruction pointer.
     pub is_relative: bool,
@@ -38,7 +38,7 @@ impl Operand {
         })
     }
 
-    /// What its index is multiplied by, if it has one.
+    /// The factor of its index, if it has one.
     pub fn step(&self) -> Option<u64> {
         self.index.map(|_| self.scale)
     }

@@ -1,4 +1,4 @@
-//! What a register points to: a variable by DWARF, else what the code before loaded or computed.
+//! The object that a register points to: a variable by DWARF, else what the code before loaded or computed.
 
 use super::super::code::Code;
 use super::definition::{Definition, definition};
@@ -67,7 +67,7 @@ fn at_address(module: usize, address: u64, code: &mut Code) -> Result<Object, Un
     Ok(Object { text, by: By::Name, ty, offset, index: None })
 }
 
-/// What `register` points to before the instruction at `place`; of a frame the variable at the displacement.
+/// The object that `register` points to before the instruction at `place`; of a frame the variable at the displacement.
 fn register(
     place: ModuleAddress,
     register: Register,
@@ -87,7 +87,7 @@ fn register(
     defined(at, found, displacement, code, depth + 1).map_err(|_| why)
 }
 
-/// What a register points to that got its value from the instruction at `at`.
+/// The object that a register points to which got its value from the instruction at `at`.
 fn defined(
     at: ModuleAddress,
     definition: Definition,

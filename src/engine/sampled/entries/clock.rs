@@ -1,4 +1,4 @@
-//! What a share of the samples means in time and cycles.
+//! Shares of the samples → time and cycles.
 
 use bench::{BlockMeasurer, Options};
 use pmu::perf::tsc_hz_here;
@@ -7,7 +7,7 @@ use profile::hot::Profile;
 use report::documents::Report;
 use tma::error::Result;
 
-/// What share of time means in seconds and cycles.
+/// Seconds and cycles of the sampled time.
 pub(super) struct Clock {
     /// CPU time of the samples, in a run or a second.
     pub seconds: Option<f64>,
@@ -18,7 +18,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Of the samples of a report.
+    /// From the samples of a report.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -49,7 +49,7 @@ impl Clock {
         self.counted.or(self.seconds.zip(self.hertz).map(|(s, h)| s * h))
     }
 
-    /// What a reader must know of the cycles.
+    /// The limits of the cycles.
     pub fn note(&self) -> Option<String> {
         self.hertz.map(|hertz| {
             format!(

@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// How often a block is entered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entries {
-    /// Of the run, or a second.
+    /// Executions of the run, or in a second.
     pub count: f64,
     /// Half width, as a ratio; `None` where there may have been any number more.
     pub error: Option<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Entries {
     pub how: String,
 }
 
-/// What probes counted.
+/// Counts by probes.
 #[derive(Default)]
 pub(super) struct Probed {
     /// By block: its entries, or that they were not counted, and why.
@@ -35,7 +35,7 @@ pub(super) struct Probed {
     pub loops: Vec<Option<(u64, f64)>>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
-    /// What must be known of the counts.
+    /// Limits of the counts.
     pub notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn probed(
         CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals, &mut |_, _| {}),
     };
     let counts = match counted {
-        // What was measured stands.
+        // The measurement stands.
         Err(error) if error.kind() == ErrorKind::NotPossible || is_process => {
             let blocks = blocks.iter().map(|_| Err(NotCounted::Run(error.clone()))).collect();
             return Ok(Probed { blocks, ..Probed::default() });
@@ -118,7 +118,7 @@ fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Want
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }
 
-/// The entries of a block: of the run, or a second of a window of so many seconds.
+/// The entries of a block: of the run, or a second of a window of this many seconds.
 fn entries(
     function: &FunctionCounts,
     block: Range<u64>,
@@ -149,7 +149,7 @@ fn entries(
     Ok(Entries { count: count / seconds, error: Some(error), how })
 }
 
-/// What the run was, and whether its counts agree.
+/// Notes on the run, and whether its counts are consistent.
 fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -> Vec<String> {
     let functions: Vec<&FunctionCounts> = counts.functions.iter().flatten().collect();
     let checked: usize = functions.iter().map(|f| f.checked).sum();

@@ -1,10 +1,10 @@
-//! What to import.
+//! A question for recorded counts.
 
 use crate::topdown::choose::Ask;
 use std::path::PathBuf;
 use tma::Cpu;
 
-/// What to import and what to show of it.
+/// Counts to import and what to show of them.
 #[derive(Debug, Clone, Default)]
 pub struct ImportAsk {
     /// The files, in order.

@@ -57,7 +57,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     }
     let mut notes = recording.notes.clone();
     let chosen = choice(library, &recording, ask, &mut notes)?;
-    // What was chosen fits best: no other table needs to be looked for.
+    // The chosen table fits best: no other needs to be looked for.
     let forced = ask.uarch.is_some();
     let others = forced || !recording.sessions.is_empty();
     let options = counts::Options { library: others.then_some(library), forced };
@@ -87,7 +87,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
             .because(nothing_read(&recording))
             .hint("supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions"));
     }
-    // Of a table that was not chosen for its events no event is missed.
+    // A table that was not chosen for its events misses none.
     let missed = cores.first().filter(|_| !chosen.software_only);
     let mut base = frame(&recording, &cores, missed, ask);
     if chosen.software_only {

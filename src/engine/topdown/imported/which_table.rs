@@ -18,7 +18,7 @@ pub(super) struct Choice {
     pub software_only: bool,
 }
 
-/// What keeps a recording from being used, in a few words.
+/// Why a recording cannot be used, in a few words.
 pub(super) fn nothing_read(recording: &Recording) -> String {
     match recording.skipped.first() {
         Some(line) => {

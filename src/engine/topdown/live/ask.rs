@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::{Core, Error};
 
-/// What to measure and what to show of it.
+/// A measurement and what to show of it.
 #[derive(Debug, Clone)]
 pub struct LiveAsk {
     /// Which nodes.
@@ -17,9 +17,9 @@ pub struct LiveAsk {
     pub uarch: Option<String>,
     /// The core: with a forced table it may be another than this processor's.
     pub core: Arc<Core>,
-    /// What to count.
+    /// The target that is counted.
     pub target: Target,
-    /// What to run.
+    /// The command to run.
     pub command: Option<Command>,
     /// The command as the user wrote it, for the report.
     pub typed: Vec<String>,
@@ -41,7 +41,7 @@ pub struct LiveAsk {
     pub duration: Option<Duration>,
     /// Length of an interval.
     pub interval: Option<Duration>,
-    /// What turns counting and sampling on and off.
+    /// Turns counting and sampling on and off.
     pub control: Option<Control>,
     /// Fail where there is no core PMU.
     pub require_pmu: bool,
@@ -87,7 +87,7 @@ pub enum Update {
 /// A finished measurement.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What it found.
+    /// Its report.
     pub report: Report,
     /// How the command ended.
     pub exit: Option<Exit>,

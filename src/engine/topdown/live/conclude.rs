@@ -45,7 +45,7 @@ pub(super) fn conclude(
     }
 }
 
-/// What blocks the whole tree, as a finding of the report.
+/// The obstacle to the whole tree, as a finding of the report.
 fn not_measured(blocked: &Finding) -> documents::Finding {
     let cause = blocked.cause.as_ref().map(|c| format!(": {c}")).unwrap_or_default();
     documents::Finding {

@@ -19,7 +19,7 @@ pub(super) struct CoreTable {
     pub table: Arc<Table>,
     pub pmu: Option<String>,
     pub texts: Texts,
-    /// What the report must say of the table.
+    /// The report's note on the table.
     pub note: Option<String>,
 }
 
