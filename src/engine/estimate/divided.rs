@@ -3,10 +3,11 @@
 
 use super::evidence::Context;
 use super::isolated::Found;
+use super::known::Isolated;
 use super::landed::split;
 use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::Unmeasured;
-use super::schedule::{Isolated, NOT_MEASURED};
+use super::schedule::NOT_MEASURED;
 use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
 
 /// Time beyond retiring of unmeasured blocks at most, as a multiple of that of the measured ones.

@@ -1,24 +1,14 @@
 //! Measurements → the document: one function for live and for replayed evidence, so that both say the same.
 
-use super::counted::Counted;
 use super::evidence::Context;
+use super::known::{Known, Measured, Recorded};
 use super::listing::Listed;
-use super::recording::{Known, Recorded};
-use super::schedule::Isolated;
 use estimate::Interval;
 use report::documents::estimate::Estimate;
 
 /// The limits of counts of a process.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
                        40 % more, and still more where others used the processor; code is measured in isolation with made-up values";
-
-/// Everything measured.
-#[derive(Clone, Copy)]
-pub(super) struct Measured<'a, 'b> {
-    pub counted: &'a Counted<'a>,
-    pub isolated: &'b Isolated,
-    pub recorded: &'b Recorded,
-}
 
 /// Enters all that follows from it, with notes on the numbers. `code` lists the instructions of a function.
 pub(super) fn evaluate<'c, 'a: 'c>(

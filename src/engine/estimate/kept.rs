@@ -1,11 +1,9 @@
 //! Everything that an estimate was computed from, as a document.
 
-use super::evaluate::Measured;
 use super::isolated::Found;
+use super::known::{Isolated, Known, Measured, Recorded};
 use super::pieces::Function;
 use super::reasons::Unmeasured;
-use super::recording::{Known, Recorded};
-use super::schedule::Isolated;
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Profile;
 use report::documents::Report;

@@ -2,8 +2,8 @@
 
 use super::divided::{Waits, divided};
 use super::evidence::Context;
+use super::known::Isolated;
 use super::pieces::{Function, Piece};
-use super::schedule::Isolated;
 use crate::places::Places;
 use estimate::Part;
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `ask` | the question |
 //! | `run` | the runs, in order, and the document from all of them |
+//! | `known` | the inputs of the document |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `shared` | facts that all pieces share |
 //! | `further` | further runs of the command |
@@ -54,6 +55,7 @@ mod hints;
 mod interrupt;
 mod isolated;
 mod kept;
+mod known;
 mod landed;
 mod landing;
 mod latency;

@@ -1,24 +1,18 @@
 //! The runs after the counted one, in order, and what the document is made from.
 
-use super::ask::EstimateAsk;
 use super::counted::Counted;
-use super::evaluate::Measured;
 use super::evidence::Context;
 use super::footprint::Footprint;
-use super::functions::Functions;
 use super::further::{Further, Wanted};
 use super::hints::Runs;
+use super::known::{Isolated, Known, Measured, Recorded};
 use super::landed::landing;
 use super::listing::{self, Listed, of_profile};
 use super::load_places::{Time, unexplained};
 use super::needs;
-use super::pieces::Function;
 use super::progress::Progress;
 use super::rows;
-use super::schedule::Isolated;
-use super::shared::Shared;
 use super::so_far::{not_yet, waiting};
-use crate::places::Places;
 use crate::steps::Left;
 use profile::hot::Profile;
 use report::documents::Purpose;
@@ -43,27 +37,6 @@ const NOT_REPEATED: &str = "entries were counted in one run only, as the others 
 
 /// Relative error of entries where two runs differ: a program that runs for a given time does less with probes.
 const ENTRIES_ERROR: f64 = 0.4;
-
-/// Recordings that were wanted beside counts, those that were made, and the code of which loads were.
-#[derive(Clone, Default)]
-pub(super) struct Recorded {
-    pub wanted: Wanted,
-    pub recorded: Wanted,
-    pub places: Places,
-    /// Nothing was left that loads could explain.
-    pub is_explained: bool,
-}
-
-/// Inputs of the document, beside counts and measurements.
-pub(super) struct Known<'a> {
-    pub shared: &'a Shared<'a>,
-    pub found: &'a Functions,
-    pub functions: &'a [Function],
-    pub command: &'a [String],
-    /// The program's name.
-    pub name: &'a str,
-    pub ask: &'a EstimateAsk,
-}
 
 impl<'a> Known<'a> {
     /// Enters the program, its functions, loops and blocks.

@@ -5,8 +5,8 @@
 
 use super::divided::{Waits, divided};
 use super::evidence::Context;
+use super::known::Isolated;
 use super::pieces::Function;
-use super::schedule::Isolated;
 use estimate::{Parts, Reason, bottleneck};
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};

@@ -2,15 +2,14 @@
 
 use super::ask::EstimateAsk;
 use super::counted::Counted;
-use super::evaluate::{Measured, evaluate};
+use super::evaluate::evaluate;
 use super::functions::Functions;
 use super::further::Wanted;
 use super::isolated::Found;
+use super::known::{Isolated, Known, Measured, Recorded};
 use super::pieces::{Function, Seen};
 use super::reasons::{Uncounted, Unmeasured};
-use super::recording::{Known, Recorded};
 use super::rows;
-use super::schedule::Isolated;
 use super::shared::{Clock, Shared};
 use super::sound;
 use crate::callback::Callback;

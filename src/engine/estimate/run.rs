@@ -2,19 +2,20 @@
 
 use super::ask::EstimateAsk;
 use super::counted::Counted;
-use super::evaluate::{Measured, evaluate};
+use super::evaluate::evaluate;
 use super::functions::{Functions, choose};
 use super::further::Further;
 use super::interrupt::interruptible;
 use super::kept::kept;
+use super::known::{Isolated, Known, Measured, Recorded};
 use super::listing::of_profile;
 use super::machine::{clock, width};
 use super::pieces::Function;
 use super::progress::Progress;
-use super::recording::{Known, Recorded, missing};
+use super::recording::missing;
 use super::regions;
 use super::rows;
-use super::schedule::{Alone, Isolated, isolation};
+use super::schedule::{Alone, isolation};
 use super::shared::{Clock, Shared};
 use super::so_far::Shown;
 use crate::core_model::CoreModel;

@@ -2,14 +2,13 @@
 
 use super::interrupt::Interrupt;
 use super::isolated::{Found, Isolation};
+use super::known::{Isolated, Known};
 use super::own_values::{OwnValues, matter};
 use super::pieces::{Function, Piece, PieceOf};
 use super::progress::Progress;
 use super::reasons::Unmeasured;
-use super::recording::Known;
 use super::shared::Shared;
 use crate::steps::Left;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tma::Result;
 
@@ -21,9 +20,6 @@ const LEAST: f64 = 0.003;
 const EXPLAINED: f64 = 0.04;
 /// Time of all measurements at most, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
-
-/// Isolated measurements, by function and piece.
-pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, Unmeasured>>;
 
 /// Results of measuring in isolation.
 pub(super) struct Alone {

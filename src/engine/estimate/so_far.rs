@@ -1,9 +1,9 @@
 //! The document before it is complete: what the runs and measurements until now give.
 
 use super::further::Wanted;
+use super::known::Isolated;
 use super::pieces::Function;
 use super::reasons::Unmeasured;
-use super::schedule::Isolated;
 use crate::callback::Callback;
 use report::documents::estimate::Estimate;
 use std::time::{Duration, Instant};
