@@ -92,10 +92,7 @@ fn a_block_alone_notes_what_the_program_has_beside_it() {
     assert!(!notes("odd+0").contains("of a loop"), "it is in none");
     let said = notes("copy");
     assert!(!said.contains("blocks of a loop"), "{said}");
-    assert!(
-        said.contains("its data is in the first cache and its branch is predicted here"),
-        "{said}"
-    );
+    assert!(said.contains("in isolation its data is in L1 and its branch is predicted"), "{said}");
 }
 
 #[test]
