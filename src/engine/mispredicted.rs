@@ -51,8 +51,8 @@ pub fn enter(
     let calls = RefCell::new(BTreeSet::new());
     let rare = if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() };
     let all = |number: usize, function: &Function| {
-        let is_rare = |wish: &Request| {
-            rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&wish.at))
+        let is_rare = |request: &Request| {
+            rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&request.at))
         };
         let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
         let jumps =
@@ -65,7 +65,7 @@ pub fn enter(
         calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
-        branches(function).into_iter().filter(|wish| !is_rare(wish)).chain(entry).collect()
+        branches(function).into_iter().filter(|request| !is_rare(request)).chain(entry).collect()
     };
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost(Purpose::Branches, &recorded));

@@ -35,7 +35,7 @@ impl Nesting {
     }
 }
 
-/// The wish to record entries of a function.
+/// The request to record entries of a function.
 pub fn entered(function: &Function) -> Option<Request> {
     let first = function.blocks.first().filter(|block| block.start == function.range.start)?;
     let mut all = first.instructions.iter();

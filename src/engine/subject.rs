@@ -27,21 +27,21 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Records what instructions of these functions do, by wishes as those of [`record`].
+    /// Records what instructions of these functions do, by requests as those of [`record`].
     ///
     /// # Errors
     /// The command cannot be started, the process not be stopped; they cannot be traced.
     pub fn record(
         &mut self,
         wanted: &[Wanted],
-        wishes: &dyn Fn(usize, &Function) -> Vec<Request>,
+        requests: &dyn Fn(usize, &Function) -> Vec<Request>,
         pace: Pace,
     ) -> Result<Recorded> {
         let Some((pid, length)) = self.process else {
-            return record(self.command, wanted, wishes, pace, self.signals);
+            return record(self.command, wanted, requests, pace, self.signals);
         };
         let window = Window { pid, length, signals: self.signals };
-        let found = record_process(&window, wanted, wishes, pace, self.progress)?;
+        let found = record_process(&window, wanted, requests, pace, self.progress)?;
         let recorded = found.unwrap_or_else(Recorded::interrupted);
         self.remains |= recorded.remains;
         Ok(recorded)

@@ -11,7 +11,6 @@ use pmu::perf::Signals;
 use probe::bursts::{Burst, Pace, Recorded, record};
 use probe::count::{Unprobed, Wanted, count};
 use probe::facts::{Function, NoCode, functions};
-
 use probe::plan::branches;
 use std::cell::RefCell;
 use std::fmt;
@@ -110,11 +109,11 @@ pub fn typical(
     };
     interrupted(counts.interrupted)?;
     let followed = RefCell::new(None);
-    let wishes = |_: usize, function: &Function| {
+    let requests = |_: usize, function: &Function| {
         *followed.borrow_mut() = Some(Followed::of(function));
         branches(function)
     };
-    let recorded = match record(command, &wanted, &wishes, Pace::default(), &signals) {
+    let recorded = match record(command, &wanted, &requests, Pace::default(), &signals) {
         Ok(recorded) => recorded,
         Err(error) => return Ok(Err(Untypical::Run(error))),
     };

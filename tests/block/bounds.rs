@@ -78,8 +78,8 @@ fn no_bound_explains_what_it_is_above() {
                 let low = bound["low"].as_f64().unwrap();
                 assert!(low <= 1.13 * time || bound["refuted"] == true, "{bound} of {time}");
             }
-            let invariants = document["assumptions"].as_array().unwrap();
-            let judged = invariants.iter().find(|assumption| assumption["name"] == "bounds");
+            let assumptions = document["assumptions"].as_array().unwrap();
+            let judged = assumptions.iter().find(|assumption| assumption["name"] == "bounds");
             if bounds.iter().any(|bound| bound["refuted"] == true) {
                 assert_eq!(judged.unwrap()["verdict"], "violated");
             }

@@ -76,9 +76,9 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
     for form in ["unrolled", "loop"] {
         assert!(json["forms"][form].is_object(), "{form}");
     }
-    let invariants = json["assumptions"].as_array().unwrap();
-    let mut names: Vec<_> = invariants.iter().map(|i| i["name"].as_str().unwrap()).collect();
-    for assumption in invariants {
+    let assumptions = json["assumptions"].as_array().unwrap();
+    let mut names: Vec<_> = assumptions.iter().map(|i| i["name"].as_str().unwrap()).collect();
+    for assumption in assumptions {
         let verdict = assumption["verdict"].as_str().unwrap();
         assert!(["held", "violated", "unchecked"].contains(&verdict), "{assumption}");
         assert!(!assumption["how"].as_str().unwrap().is_empty(), "{assumption}");

@@ -118,7 +118,7 @@ impl Listing<'_> {
         } else {
             let why = match self.context.branches {
                 true => "it has no recorded branches",
-                false => "branches were not recorded: too few to take much of the time",
+                false => "branches were not recorded: they cannot take much of the time",
             };
             row.reasons.insert("mispredicted".to_owned(), why.to_owned());
         }

@@ -97,7 +97,7 @@ impl fmt::Display for Uncounted {
 impl fmt::Display for NoLoads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotWorth => "not needed here, or it would have taken too long",
+            Self::NotWorth => "too little is unexplained here, or it would have taken too long",
             Self::NoLatencies => "latencies of loads were not measured",
         })
     }

@@ -30,7 +30,7 @@ pub(super) fn run(
     is_short: bool,
 ) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {
     let allocators = Allocators::new(files, wanted);
-    let wishes = |number: usize, function: &Function| -> Vec<Request> {
+    let requests = |number: usize, function: &Function| -> Vec<Request> {
         let own = sites.add(number, function).into_iter();
         let loads = own.flat_map(|(load, is_store)| {
             let value = What::Value { width: load.width };
@@ -38,10 +38,10 @@ pub(super) fn run(
             let value = is_read.then_some(Request { at: load.at, what: value });
             [Some(Request { at: load.at, what: What::Address }), value].into_iter().flatten()
         });
-        allocators.wish(number).into_iter().chain(loads).collect()
+        allocators.request(number).into_iter().chain(loads).collect()
     };
     let recorded =
-        subject.record(&allocators.wanted, &wishes, if is_short { SHORT } else { PACE })?;
+        subject.record(&allocators.wanted, &requests, if is_short { SHORT } else { PACE })?;
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();

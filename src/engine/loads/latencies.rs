@@ -96,7 +96,7 @@ pub(super) fn run(
     let pace = pace(expected, inside);
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
-    let wishes = |function: usize, _: &Function| -> Vec<Request> {
+    let requests = |function: usize, _: &Function| -> Vec<Request> {
         let own = number.range((function, 0)..=(function, u64::MAX));
         own.map(|(_, site)| {
             let Site { load, executions, .. } = &all[*site];
@@ -105,7 +105,7 @@ pub(super) fn run(
         })
         .collect()
     };
-    let recorded = subject.record(wanted, &wishes, pace)?;
+    let recorded = subject.record(wanted, &requests, pace)?;
     let Ok(after) = fenced_loads() else { return Ok(Err(NoLatencies::Gone)) };
     let known =
         || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));

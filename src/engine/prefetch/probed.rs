@@ -244,8 +244,7 @@ fn notes(counts: &Count, host: &Host) -> Vec<String> {
     let named = refused.filter(|of| of.share >= NAMED);
     for (of, why) in named.filter_map(|of| Some((of, of.reason.as_ref()?))) {
         let share = 100.0 * of.share;
-        notes
-            .push(format!("{} ({share:.0} % of the samples) is not looked at: {why}", of.function));
+        notes.push(format!("{} ({share:.0} % of the samples) is not analysed: {why}", of.function));
     }
     notes
 }

@@ -73,7 +73,7 @@ pub(crate) fn enter(
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let (chosen, left_out) = chosen(counts, &wanted, at);
     let chosen = RefCell::new(chosen);
-    let wishes = |number: usize, function: &Function| -> Vec<Request> {
+    let requests = |number: usize, function: &Function| -> Vec<Request> {
         let mut chosen = chosen.borrow_mut();
         let all = at_entries(function).into_iter();
         all.filter_map(|found| {
@@ -82,7 +82,7 @@ pub(crate) fn enter(
         })
         .collect()
     };
-    let recorded = subject.record(&wanted, &wishes, PACE)?;
+    let recorded = subject.record(&wanted, &requests, PACE)?;
     document.cost.push(subject.cost(Purpose::Values, &recorded));
     document.notes.extend(subject::notes(Purpose::Values, &recorded));
     document.notes.push(
@@ -137,7 +137,7 @@ fn chosen(counts: &Counts, wanted: &[Wanted], at: &[u64]) -> (BTreeMap<Place, Ch
     (all, left_out.len())
 }
 
-/// A register of a wish → its samples.
+/// A register of a request → its samples.
 type Samples<'a> = BTreeMap<(u32, u8), Vec<Sample<'a>>>;
 
 /// The samples of all registers, in order of time.
@@ -163,11 +163,11 @@ fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) ->
         row.reason = Some("its function could not be read".to_owned());
         return row;
     };
-    let wish = found.request();
-    let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.request) == wish;
+    let request = found.request();
+    let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.request) == request;
     let site = recorded.observed.iter().position(is_it);
     let refused = site.and_then(|site| recorded.observed[site].refused.as_ref());
-    row.reason = match (wish, site) {
+    row.reason = match (request, site) {
         (None, _) => Some("it reads no general register that was set before".to_owned()),
         (_, None) => Some("its function could not be read".to_owned()),
         _ => refused.map(ToString::to_string),

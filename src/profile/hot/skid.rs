@@ -32,7 +32,8 @@ impl Skid {
     pub fn explain(self) -> &'static str {
         match self {
             Self::None => "samples are on the instruction itself",
-            Self::Some | Self::Timer => "skid: usually the instruction after the stalled one",
+            Self::Some => "skid: the instruction that caused the event, or one a few after it",
+            Self::Timer => "skid: usually the instruction after the stalled one",
         }
     }
 }

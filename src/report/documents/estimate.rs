@@ -54,11 +54,11 @@ impl fmt::Display for Values {
 /// Estimated top-down of a command, its functions, loops and blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Share of the time that `program` is of: functions whose code was looked at.
+    /// Share of the time that `program` is of: functions whose code was analysed.
     pub covered: f64,
     /// Runs of the command, the sampled one first.
     pub runs: Vec<Run>,
-    /// Functions, hottest first; kernel time and code that was not looked at are rows named `[kernel]` and
+    /// Functions, hottest first; kernel time and code that was not analysed are rows named `[kernel]` and
     /// `[not covered]`.
     pub functions: Vec<Row>,
     /// Loops without calls, less the loops within them, of two iterations an entry or more, hottest first; `end` is

@@ -20,9 +20,9 @@ pub struct Bundle {
     pub plain_names: &'static [(&'static str, u64)],
     /// Texts of nodes and metrics by `node.ID` and `info.ID`, sorted.
     pub texts: &'static [(&'static str, Text)],
-    /// Files of latencies: name and TOML text.
+    /// Files of latencies: name and compressed TOML.
     pub latencies: &'static [(&'static str, Packed)],
-    /// Files of ports: name and TOML text.
+    /// Files of ports: name and compressed TOML.
     pub ports: &'static [(&'static str, Packed)],
 }
 

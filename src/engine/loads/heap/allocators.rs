@@ -39,8 +39,8 @@ impl Allocators {
         all
     }
 
-    /// The wish for a function, if it is one of them.
-    pub fn wish(&self, number: usize) -> Option<Request> {
+    /// The request for a function, if it is one of them.
+    pub fn request(&self, number: usize) -> Option<Request> {
         let found = self.of.get(&number)?;
         Some(Request { at: found.range.start, what: What::Allocated { call: found.call } })
     }

@@ -31,7 +31,7 @@ enum Of {
     Unknown,
 }
 
-/// The sites of the addresses of each load; `of` gives the load of a recorded wish.
+/// The sites of the addresses of each load; `of` gives the load of a recorded request.
 pub(in super::super) fn found(
     recorded: &Recorded,
     of: &[Option<usize>],

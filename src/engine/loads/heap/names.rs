@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
         AllocationSite {
             module: path.display().to_string(),
             function,
-            address: address.into(),
+            address: Some(address.into()),
             offset: address - start,
             file: own.and_then(|line| line.file.clone()),
             line: own.and_then(|line| line.line),

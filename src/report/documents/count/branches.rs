@@ -164,7 +164,7 @@ pub struct Mispredictions<'a> {
     pub value: f64,
     /// Executions of the modelled branches.
     pub executions: u64,
-    /// Cost in cycles, where it is known.
+    /// Cost in cycles, where that of each is known.
     pub cycles: Option<f64>,
     /// The branch with most of them, and its own.
     pub most: Option<(&'a BranchRow, f64)>,
@@ -179,7 +179,7 @@ impl<'a> Mispredictions<'a> {
         Self {
             value: modelled().map(|(_, found)| found.value).sum(),
             executions: modelled().filter_map(|(row, _)| row.executions).sum(),
-            cycles: modelled().filter_map(|(_, found)| found.cycles).reduce(|a, b| a + b),
+            cycles: with.clone().map(|(row, _)| row.mispredicted.as_ref()?.cycles).sum(),
             most: with.max_by(|a, b| a.1.total_cmp(&b.1)),
         }
     }

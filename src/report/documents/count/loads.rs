@@ -66,8 +66,9 @@ pub struct AllocationSite {
     pub module: String,
     /// Name of its function.
     pub function: String,
-    /// The address after the call.
-    pub address: Address,
+    /// The address after the call; `None`, in JSON "", for code without a file.
+    #[serde(with = "crate::documents::or_empty")]
+    pub address: Option<Address>,
     /// Offset of that address in the function.
     pub offset: u64,
     /// Source file of the call, by DWARF.
@@ -212,5 +213,17 @@ fn words(class: &LoadClass) -> String {
             }
         }
         Kind::IndirectDelta | Kind::Complex | Kind::Irregular => "irregular".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_without_a_file_has_no_address() {
+        let json = serde_json::to_value(AllocationSite::default()).unwrap();
+        assert_eq!(json["address"], "");
+        assert_eq!(serde_json::from_value::<AllocationSite>(json).unwrap().address, None);
     }
 }

@@ -66,6 +66,10 @@ pub(super) const FEW: u64 = 100;
 /// How many, their share of the executions and their cycles, and the branch with most of them.
 fn answer(document: &Count, out: &mut String) {
     let all = Mispredictions::of(&document.branches);
+    if all.executions == 0 {
+        out.push_str("\nmispredictions: not known\n");
+        return;
+    }
     let share = rate(all.value, all.executions);
     let _ = write!(out, "\nmispredictions: {}, modelled, {share} of executions", count(all.value));
     if let Some(cycles) = all.cycles {
@@ -80,7 +84,11 @@ fn answer(document: &Count, out: &mut String) {
 
 /// The share of executions mispredicted.
 fn rate(mispredicted: f64, executions: u64) -> String {
-    percent(mispredicted / executions.max(1) as f64)
+    match (mispredicted, executions) {
+        (_, 0) => "?".to_owned(),
+        (0.0, _) => "0 %".to_owned(),
+        _ => percent(mispredicted / executions as f64),
+    }
 }
 
 fn cells(rate: &str, [value, interval]: [&str; 2], cycles: &str, executions: &str) -> [Cell; 5] {
@@ -143,5 +151,15 @@ mod tests {
             text(Some(80)).contains("    50 %        100000      2.00 M  0x10 run, conditional")
         );
         assert!(text(Some(40)).contains("\n        100000  0x10 run, conditional"));
+    }
+
+    #[test]
+    fn where_nothing_was_modelled_no_number_is_given() {
+        let reason = Some("not recorded: interrupted before".to_owned());
+        let branch = BranchRow { executions: Some(1000), reason, ..BranchRow::default() };
+        let document = Count { branches: vec![branch], ..Count::default() };
+        let mut text = String::new();
+        super::branches(&document, Page::of(None), false, &mut text);
+        assert!(text.starts_with("\nmispredictions: not known\n"), "{text}");
     }
 }

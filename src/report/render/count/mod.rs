@@ -95,7 +95,7 @@ fn how(blocks: &[&BlockRow], out: &mut String) {
         (ProbeKind::Multi, "it replaces several"),
         (
             ProbeKind::Pun,
-            "a jump over a shorter instruction; its last bytes are those of the next one",
+            "a jump over a shorter instruction, whose last bytes are those of the next one",
         ),
     ];
     let is_shown = |probe| blocks.iter().any(|block| block.probe == Some(probe));
