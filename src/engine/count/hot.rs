@@ -4,6 +4,7 @@ use super::choice::{self, Names};
 use crate::hot::hottest::{Hot, Hottest};
 use probe::count::Wanted;
 use probe::facts::{Named, NoCode};
+use profile::hot::Unavailable;
 use report::documents::count::{HotFunctions, HotRow};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -83,7 +84,7 @@ impl fmt::Display for NotCounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gap(why) => why,
-            Self::NoFile => "its code is in the kernel or in anonymous memory",
+            Self::NoFile => return Unavailable::NoFile.fmt(f),
             Self::NoCode(why) => return why.fmt(f),
             Self::Unknown => "no function of its file is known there",
         })

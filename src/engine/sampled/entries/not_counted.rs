@@ -1,14 +1,15 @@
 //! Why a block has no entries.
 
 use probe::count::Uncounted;
+use profile::hot::Unavailable;
 use std::fmt;
 use tma::Error;
 
 /// Why a block has no entries.
 #[derive(Debug, Clone)]
 pub(super) enum NotCounted {
-    /// Its code is in no file, in the words of the profile.
-    NoFile(String),
+    /// Its code is in no file that can be read.
+    NoFile(Unavailable),
     /// It is in no function.
     NoFunction,
     /// The run or the window failed.
@@ -32,7 +33,7 @@ impl fmt::Display for NotCounted {
         }
         f.write_str("not counted: ")?;
         f.write_str(match self {
-            Self::NoFile(why) => why,
+            Self::NoFile(why) => return why.fmt(f),
             Self::Run(error) => return error.fmt(f),
             Self::Unplanned(why) | Self::Probes(why) => return why.fmt(f),
             Self::OtherEnd(why) => why,

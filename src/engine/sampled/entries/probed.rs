@@ -112,8 +112,7 @@ pub(super) fn probed(
 
 /// The function of a block, in its file.
 fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, NotCounted> {
-    let (path, _) =
-        profile.offset(block, block.start).map_err(|why| NotCounted::NoFile(why.to_string()))?;
+    let (path, _) = profile.offset(block, block.start).map_err(NotCounted::NoFile)?;
     let function = profile.functions.get(block.function).ok_or(NotCounted::NoFunction)?;
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }
