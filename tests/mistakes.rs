@@ -3,6 +3,7 @@
 
 use crate::support::files::Folder;
 use crate::support::run::{command, run, tdtool, tdtool_reading};
+use crate::support::shown;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -24,12 +25,9 @@ fn session(folder: &Folder) -> Option<String> {
 
 #[test]
 fn a_mistyped_command_names_the_right_one() {
-    let output = tdtool(["reprot", "--", "./x"]);
-    assert_eq!(output.code(), Some(2));
-    assert!(output.stderr.contains("tdtool report"), "{}", output.stderr);
-    let output = tdtool(["-a"]);
-    assert_eq!(output.code(), Some(2));
-    assert!(output.stderr.contains("tdtool report -a"), "{}", output.stderr);
+    let folder = Folder::new();
+    let asked = [&["reprot", "--", "./x"][..], &["-a"]];
+    assert_shown!("mistyped_command", asked.map(|words| shown::of(words, &folder)).join("\n"));
 }
 
 #[test]

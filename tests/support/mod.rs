@@ -16,6 +16,8 @@ pub mod random;
 pub mod run;
 pub mod scripted;
 pub mod scripted_code;
+#[macro_use]
+pub mod shown;
 pub mod simlbr;
 pub mod tools;
 pub mod trial;
