@@ -152,6 +152,16 @@ fn a_block_is_not_faster_than_its_front_end_nor_than_the_pipeline_is_wide() {
     }
 }
 
+/// No fault maps a page that is only prefetched; in programs it is there.
+#[test]
+fn prefetched_pages_are_mapped() {
+    let Some(_busy) = sandbox() else { return };
+    // prefetcht0 [rsi]; prefetchnta [rsi+0x1000]; prefetcht1 [rip+0x40]
+    let found = measured(&mut BlockMeasurer::new(quick()), "0f180e 0f188600100000 0f181540000000");
+    assert_eq!(found.pages.len(), 3, "{found:?}");
+    assert_eq!(named(&found, "mapped-pages").outcome, Outcome::Held);
+}
+
 /// A mask that selects nothing faults no page: it is mapped all the same, as it is in programs, and the report says so.
 #[test]
 fn masked_accesses_have_their_pages_whatever_the_mask() {

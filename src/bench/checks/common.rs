@@ -82,7 +82,7 @@ pub(super) mod example {
             reseeded: Vec::new(),
             accesses: accesses.iter().map(access).collect(),
             complete: true,
-            masked: Default::default(),
+            without_faults: Default::default(),
             end: Default::default(),
             rip_area: 0,
         }

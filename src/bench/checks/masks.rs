@@ -1,23 +1,43 @@
-//! Masked accesses: whether their masks select anything, and whether they have pages.
+//! Masked accesses and prefetches: whether masks select anything, and whether the pages are mapped.
 
 use super::common::{assumption, listed};
-use crate::initial::masks::Masked;
+use crate::initial::masks::{Masked, WithoutFaults};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 
-/// Checks that every mask selects an element and every masked access has a page; `None` without masked accesses.
-pub fn masks(block: &Block, setup: &RunSetup) -> Option<Assumption> {
-    let all = &setup.masked.instructions;
-    if all.is_empty() {
-        return None;
-    }
-    let missing = setup.masked.pages.iter().filter(|page| !setup.pages.contains(page)).count();
+/// Checks that every mask selects an element, and that masked accesses and prefetches have pages; nothing without such
+/// accesses.
+pub fn masks(block: &Block, setup: &RunSetup) -> Vec<Assumption> {
+    let found = &setup.without_faults;
+    let pages = (found.prefetches || !found.masked.is_empty()).then(|| pages(setup));
+    pages.into_iter().chain(selections(block, found)).collect()
+}
+
+fn pages(setup: &RunSetup) -> Assumption {
+    let found = &setup.without_faults;
+    let missing = found.pages.iter().filter(|page| !setup.pages.contains(page)).count();
     if missing > 0 {
         let how = format!(
-            "{missing} pages of masked accesses cannot be mapped: suppressing the fault of each takes hundreds of cycles"
+            "{missing} pages of masked accesses or prefetches cannot be mapped: suppressing the fault of a masked access \
+             takes hundreds of cycles, and each prefetch walks the page table"
         );
-        return Some(assumption(Assumed::Masks, Outcome::Violated, how));
+        return assumption(Assumed::MappedPages, Outcome::Violated, how);
+    }
+    match found.incomplete {
+        Some(why) => assumption(Assumed::MappedPages, Outcome::Unchecked, why),
+        None => assumption(
+            Assumed::MappedPages,
+            Outcome::Held,
+            "address trace: the pages of all masked accesses and prefetches are mapped",
+        ),
+    }
+}
+
+fn selections(block: &Block, found: &WithoutFaults) -> Option<Assumption> {
+    let all = &found.masked;
+    if all.is_empty() {
+        return None;
     }
     let empty = |m: &&Masked| m.empty > 0;
     let hits =
@@ -34,8 +54,6 @@ pub fn masks(block: &Block, setup: &RunSetup) -> Option<Assumption> {
             "the mask selects nothing: {how}; the page is mapped, and nothing is accessed{remedy}"
         );
         assumption(Assumed::Masks, Outcome::Violated, how)
-    } else if let Some(why) = setup.masked.incomplete {
-        assumption(Assumed::Masks, Outcome::Unchecked, why)
     } else if all.iter().any(|m| m.copies == 0) {
         assumption(Assumed::Masks, Outcome::Unchecked, "some masks are not in the trace")
     } else {
@@ -52,32 +70,38 @@ fn is_vector(block: &Block, masked: &Masked) -> bool {
 mod tests {
     use super::super::common::example::{block, setup};
     use super::*;
-    use crate::initial::masks::MaskedAccesses;
 
     #[test]
     fn masks_that_select_nothing_are_named() {
         let store = block("c4e27d2e0f"); // vmaskmovps [rdi],ymm0,ymm1
-        let with = |empty, pages: &[u64]| {
-            let instructions = vec![Masked { instruction: 0, empty, copies: 2 }];
-            let masked = MaskedAccesses { instructions, pages: pages.to_vec(), incomplete: None };
-            masks(&store, &RunSetup { masked, ..setup(&[], &[]) }).unwrap()
+        let with = |empty, copies| {
+            let masked = vec![Masked { instruction: 0, empty, copies }];
+            selections(&store, &WithoutFaults { masked, ..Default::default() }).unwrap()
         };
-        assert_eq!(with(0, &[]).outcome, Outcome::Held);
-        let empty = with(2, &[]);
+        assert_eq!(with(0, 2).outcome, Outcome::Held);
+        assert_eq!(with(0, 0).outcome, Outcome::Unchecked);
+        let empty = with(2, 2);
         assert_eq!(empty.outcome, Outcome::Violated);
         assert!(empty.how.contains("(2 of 2 copies)") && empty.how.contains("vec=-1"), "{empty:?}");
-        assert!(with(0, &[0x9000]).how.contains("cannot be mapped"));
-        let unchecked = |copies: [usize; 2], incomplete| {
-            let one = |(instruction, copies)| Masked { instruction, empty: 0, copies };
-            let instructions = copies.into_iter().enumerate().map(one).collect();
-            let masked = MaskedAccesses { instructions, incomplete, ..Default::default() };
-            let twice = block("c4e27d2e0fc4e27d2e0f");
-            let found = masks(&twice, &RunSetup { masked, ..setup(&[], &[]) }).unwrap();
-            (found.outcome == Outcome::Unchecked).then_some(found.how)
+    }
+
+    #[test]
+    fn pages_that_are_missing_are_said() {
+        let with = |pages: &[u64], incomplete| {
+            let found = WithoutFaults {
+                prefetches: true,
+                pages: pages.to_vec(),
+                incomplete,
+                ..Default::default()
+            };
+            let all =
+                masks(&block("0f180e"), &RunSetup { without_faults: found, ..setup(&[], &[]) });
+            assert_eq!(all.len(), 1);
+            (all[0].name, all[0].outcome)
         };
-        assert_eq!(unchecked([2, 2], None), None);
-        assert!(unchecked([2, 0], None).unwrap().contains("not in the trace"));
-        assert_eq!(unchecked([2, 2], Some("too many")).as_deref(), Some("too many"));
-        assert!(masks(&block("4801d8"), &setup(&[], &[])).is_none());
+        assert_eq!(with(&[], None), (Assumed::MappedPages, Outcome::Held));
+        assert_eq!(with(&[0x9000], None), (Assumed::MappedPages, Outcome::Violated));
+        assert_eq!(with(&[], Some("too many")), (Assumed::MappedPages, Outcome::Unchecked));
+        assert!(masks(&block("4801d8"), &setup(&[], &[])).is_empty());
     }
 }

@@ -87,7 +87,7 @@ impl Explainer {
             let normal = Values { memory: normal(block), ..values.clone() };
             found = self.without(Cause::Subnormals, &block.bytes, &normal, time)?;
         }
-        if found.is_none() && is_violated(Assumed::Masks) {
+        if found.is_none() && (is_violated(Assumed::Masks) || is_violated(Assumed::MappedPages)) {
             let selected = Values { vector: u64::MAX, ..values };
             found = self.without(Cause::SuppressedFaults, &block.bytes, &selected, time)?;
         }

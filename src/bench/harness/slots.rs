@@ -67,7 +67,7 @@ pub fn mask(inst: &Inst) -> Option<Register> {
 /// Registers that determine what `inst` accesses: their values before it, and after it.
 pub fn needed(inst: &Inst) -> (Vec<Register>, Vec<Register>) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    if !inst.touches_memory() {
+    if !inst.touches_memory() && !inst.hints() {
         return (before, after);
     }
     let evex = inst.decoded.op_code().encoding() == iced_x86::EncodingKind::EVEX;

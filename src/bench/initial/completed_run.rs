@@ -1,7 +1,7 @@
 //! Results of a completed traced run: pages, accesses, lines written, final state.
 
 use super::failure::{Failure, Why};
-use super::masks::masked;
+use super::masks::without_faults;
 use super::trace::{self, Access};
 use super::value_search::{Candidate, ValueSearch};
 use crate::harness::program::Program;
@@ -39,10 +39,11 @@ impl ValueSearch<'_> {
         if let Some(failure) = split_lock(self.block, &accesses) {
             return Ok(Err(failure));
         }
-        let masked = masked(self.block, &program.slots, &bytes, copies, rip);
+        let without_faults = without_faults(self.block, &program.slots, &bytes, copies, rip);
         // A page that no traced access touches means that accesses are missing.
-        let touched =
-            |page: &u64| accesses.iter().any(|a| a.touches(*page)) || masked.pages.contains(page);
+        let touched = |page: &u64| {
+            accesses.iter().any(|a| a.touches(*page)) || without_faults.pages.contains(page)
+        };
         complete &= pages.iter().all(touched);
         let mut lines =
             self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);
@@ -62,7 +63,7 @@ impl ValueSearch<'_> {
             reseeded,
             accesses,
             complete,
-            masked,
+            without_faults,
             end,
             rip_area,
         };

@@ -1,8 +1,8 @@
-//! Masked accesses: elements that the masks select, and pages that they may access.
+//! Accesses that do not fault: masked ones, with the elements that their masks select, and prefetches.
 //!
-//! A masked-off element does not fault, so its page is not mapped on demand. The processor still checks the page:
-//! if it is missing, it suppresses the fault each time in microcode, which takes hundreds of cycles. In a program
-//! the page exists.
+//! No fault maps their pages on demand. The processor still looks the page up: where it is missing, a masked access
+//! suppresses the fault in microcode, which takes hundreds of cycles, and a prefetch walks the page table each time. In a
+//! program the page exists.
 
 use super::stored::{Stored, selected};
 use super::trace::{all_lanes, each, plain};
@@ -10,11 +10,12 @@ use crate::harness::slots::{Slot, mask};
 use crate::sandbox::layout::PAGE;
 use isa::code::{Block, Inst};
 
-/// Most pages that masked accesses are given.
+/// Most pages that accesses without faults are given.
 const MOST_PAGES: usize = 64;
-/// Why pages of masked accesses are not known.
-const TOO_MANY: &str = "the masked accesses may access more pages than are mapped for them";
-const GAPS: &str = "some addresses of masked accesses are not in the trace";
+/// Why their pages are not known.
+const TOO_MANY: &str =
+    "masked accesses and prefetches may access more pages than are mapped for them";
+const GAPS: &str = "some addresses of masked accesses or prefetches are not in the trace";
 
 /// A masked instruction of a traced run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,41 +28,46 @@ pub struct Masked {
     pub copies: usize,
 }
 
-/// The masked accesses of a traced run.
+/// The accesses of a traced run that do not fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MaskedAccesses {
+pub struct WithoutFaults {
     /// Its masked instructions, in order.
-    pub instructions: Vec<Masked>,
-    /// Pages that they access with other masks, in order of discovery.
+    pub masked: Vec<Masked>,
+    /// Whether it prefetches.
+    pub prefetches: bool,
+    /// Pages of prefetches, and of masked accesses with every element selected, in order of discovery.
     pub pages: Vec<u64>,
-    /// Why it lacks pages that they access with other masks, if it does.
+    /// Why some of these pages are missing, if they are.
     pub incomplete: Option<&'static str>,
 }
 
-/// The masked accesses of a trace, with `[rip+x]` relative to `rip`.
-pub(super) fn masked(
+/// The accesses of a trace that do not fault, with `[rip+x]` relative to `rip`.
+pub(super) fn without_faults(
     block: &Block,
     slots: &[Slot],
     bytes: &[u8],
     copies: usize,
     rip: u64,
-) -> MaskedAccesses {
-    let mut found = MaskedAccesses::default();
-    if !block.instructions.iter().any(|inst| mask(inst).is_some()) {
+) -> WithoutFaults {
+    let mut found = WithoutFaults::default();
+    if !block.instructions.iter().any(|inst| mask(inst).is_some() || inst.hints()) {
         return found;
     }
     each(block, slots, bytes, copies, |_, instruction, inst, stored| {
-        if mask(inst).is_none() {
+        if mask(inst).is_some() {
+            let known = found.masked.iter().position(|m| m.instruction == instruction);
+            let at = known.unwrap_or_else(|| {
+                found.masked.push(Masked { instruction, empty: 0, copies: 0 });
+                found.masked.len() - 1
+            });
+            if let Some(selected) = selected(inst, stored) {
+                found.masked[at].copies += 1;
+                found.masked[at].empty += usize::from(selected == 0);
+            }
+        } else if inst.hints() {
+            found.prefetches = true;
+        } else {
             return;
-        }
-        let known = found.instructions.iter().position(|m| m.instruction == instruction);
-        let at = known.unwrap_or_else(|| {
-            found.instructions.push(Masked { instruction, empty: 0, copies: 0 });
-            found.instructions.len() - 1
-        });
-        if let Some(selected) = selected(inst, stored) {
-            found.instructions[at].copies += 1;
-            found.instructions[at].empty += usize::from(selected == 0);
         }
         let Some(ranges) = ranges(inst, stored, rip) else {
             found.incomplete = Some(GAPS);
@@ -84,8 +90,8 @@ pub(super) fn masked(
     found
 }
 
-/// First bytes and sizes of all that an instruction accesses with a mask that selects everything; `None` if an address was
-/// not traced.
+/// First bytes and sizes of all that an instruction accesses or prefetches with a mask that selects everything; `None` if an
+/// address was not traced.
 fn ranges(inst: &Inst, stored: &Stored<'_>, rip: u64) -> Option<Vec<(u64, u64)>> {
     let mut all = Vec::new();
     for memory in &inst.memory {
@@ -106,7 +112,7 @@ mod tests {
     use iced_x86::Register;
 
     /// The masked accesses of copies of a block of one instruction, given `rdi` in each, with masks that select everything.
-    fn of(hex: &str, registers: &[Register], rdi: &[u64]) -> MaskedAccesses {
+    fn of(hex: &str, registers: &[Register], rdi: &[u64]) -> WithoutFaults {
         let block = Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
         let (mut slots, mut bytes) = (Vec::new(), Vec::new());
         for (copy, base) in rdi.iter().enumerate() {
@@ -118,7 +124,7 @@ mod tests {
                 }
             }
         }
-        masked(&block, &slots, &bytes, rdi.len(), 0)
+        without_faults(&block, &slots, &bytes, rdi.len(), 0)
     }
 
     #[test]
@@ -129,7 +135,7 @@ mod tests {
         let pages: Vec<u64> = (1..=65).map(|page| page << 12).collect();
         let all = of(store, &registers, &pages[..64]);
         assert_eq!((all.pages.len(), all.incomplete), (64, None));
-        assert_eq!(all.instructions, [Masked { instruction: 0, empty: 0, copies: 64 }]);
+        assert_eq!(all.masked, [Masked { instruction: 0, empty: 0, copies: 64 }]);
         let most = of(store, &registers, &pages);
         assert_eq!((most.pages.len(), most.incomplete), (64, Some(TOO_MANY)));
         let unknown = of(store, &registers[1..], &pages[..1]);
@@ -137,5 +143,8 @@ mod tests {
         // vpgatherdd xmm1,[rdi+xmm2*4],xmm3 without its indices
         let gather = of("c4e261900c97", &[Register::RDI, Register::YMM3], &pages[..1]);
         assert_eq!((gather.pages.len(), gather.incomplete), (0, Some(GAPS)));
+        // prefetcht0 [rdi+0xfff]
+        let prefetch = of("0f188fff0f0000", &[Register::RDI], &[0x1000, 0x1001]);
+        assert_eq!((prefetch.prefetches, prefetch.pages), (true, vec![0x1000, 0x2000]));
     }
 }

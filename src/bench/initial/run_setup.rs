@@ -1,6 +1,6 @@
 //! The setup with which a block runs: initial values, pages, and the accesses it makes with them.
 
-use super::masks::MaskedAccesses;
+use super::masks::WithoutFaults;
 use super::trace::Access;
 use crate::harness::program::Shape;
 use crate::harness::required_state::RequiredState;
@@ -29,8 +29,8 @@ pub struct RunSetup {
     pub accesses: Vec<Access>,
     /// Whether the trace holds every access.
     pub complete: bool,
-    /// Masked accesses.
-    pub masked: MaskedAccesses,
+    /// Masked accesses and prefetches.
+    pub without_faults: WithoutFaults,
     /// General-purpose registers and memory at the end.
     pub end: FinalState,
     /// Where `[rip+x]` points, from the start of the region.

@@ -63,15 +63,19 @@ impl ValueSearch<'_> {
         };
         self.keep_program(start, program);
         match outcome {
-            Ok(setup) => self.with_masked_pages(start, setup).map(Ok),
+            Ok(setup) => self.with_pages_without_faults(start, setup).map(Ok),
             Err(failed) => Ok(Err(failed)),
         }
     }
 
-    /// Repeats the run with the masked-off pages mapped; returns `setup` where that is impossible.
-    fn with_masked_pages(&mut self, start: &Candidate, setup: RunSetup) -> Result<RunSetup> {
+    /// Repeats the run with the pages mapped that no fault asks for; returns `setup` where that is impossible.
+    fn with_pages_without_faults(
+        &mut self,
+        start: &Candidate,
+        setup: RunSetup,
+    ) -> Result<RunSetup> {
         let worker = self.runner.worker()?;
-        let (base, pages) = (worker.base(), setup.masked.pages.iter());
+        let (base, pages) = (worker.base(), setup.without_faults.pages.iter());
         let missing = pages.filter(|page| !setup.pages.contains(page) && may_map(**page, base));
         let all: Vec<u64> = setup.pages.iter().chain(missing).copied().collect();
         if all.len() == setup.pages.len() || all.len() > self.pages {

@@ -3,7 +3,7 @@
 use crate::names::small;
 use iced_x86::{
     Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
-    OpAccess, OpKind, Register, UsedMemory, UsedRegister,
+    Mnemonic, OpAccess, OpKind, Register, UsedMemory, UsedRegister,
 };
 
 /// One instruction of a block.
@@ -71,6 +71,11 @@ impl Inst {
     /// Whether it loads or stores.
     pub fn touches_memory(&self) -> bool {
         self.memory.iter().any(|m| Self::reads(m.access()) || Self::writes(m.access()))
+    }
+
+    /// Whether it is a hint about a cache line, which never faults.
+    pub fn hints(&self) -> bool {
+        is_hint(self.decoded.mnemonic())
     }
 
     /// Whether it stores.
@@ -153,10 +158,31 @@ impl InstBuilder {
             text: written(&mut self.formatter, &decoded),
             decoded,
             registers: info.used_registers().to_vec(),
-            memory: info.used_memory().to_vec(),
+            memory: if is_hint(decoded.mnemonic()) {
+                vec![hinted(&decoded)]
+            } else {
+                info.used_memory().to_vec()
+            },
             rip_displacement: rip_displacement(bytes, &decoded),
         }
     }
+}
+
+/// The place that a hint names, which iced-x86 does not count as used.
+fn hinted(decoded: &Instruction) -> UsedMemory {
+    let base = match decoded.is_ip_rel_memory_operand() {
+        true => Register::None,
+        false => decoded.memory_base(),
+    };
+    UsedMemory::new(
+        decoded.memory_segment(),
+        base,
+        decoded.memory_index(),
+        decoded.memory_index_scale(),
+        decoded.memory_displacement64(),
+        decoded.memory_size(),
+        OpAccess::NoMemAccess,
+    )
 }
 
 /// Offset of the displacement of a `[rip+displacement]` operand. iced-x86 gives it only right after
@@ -167,6 +193,22 @@ fn rip_displacement(bytes: &[u8], decoded: &Instruction) -> Option<usize> {
         let decoded = decoder.decode();
         decoder.get_constant_offsets(&decoded).displacement_offset()
     })
+}
+
+/// Whether this is a hint about a cache line: it takes the path of a load and never faults.
+pub fn is_hint(mnemonic: Mnemonic) -> bool {
+    use Mnemonic as M;
+    matches!(
+        mnemonic,
+        M::Prefetch
+            | M::Prefetchnta
+            | M::Prefetcht0
+            | M::Prefetcht1
+            | M::Prefetcht2
+            | M::Prefetchw
+            | M::Prefetchwt1
+            | M::Cldemote
+    )
 }
 
 /// Without addresses that are made up: operands relative to the instruction pointer show their displacement.

@@ -39,7 +39,7 @@ pub use exit::NothingLeft;
 pub(crate) use hex::MAX_BLOCK_BYTES;
 pub use hex::parse_hex;
 pub(crate) use inst::InstBuilder;
-pub use inst::{Inst, text, text_in_block};
+pub use inst::{Inst, is_hint, text, text_in_block};
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use markers::{Marked, marked};
 pub use one_address::loads_at;

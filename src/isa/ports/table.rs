@@ -4,6 +4,7 @@ use super::file::File;
 use super::invalid::Invalid;
 use super::rename;
 use super::uops::{PortSet, Uops, Use};
+use crate::code::is_hint;
 use crate::effects::{Access, Effects};
 use crate::latency::{Address, Form, Mask, code_named};
 use crate::names::{name, small};
@@ -182,7 +183,7 @@ impl Ports {
                 uses.extend(&self.store[class(access)]);
             }
         }
-        if is_prefetch(instruction.mnemonic()) && effects.memory.is_empty() {
+        if is_hint(instruction.mnemonic()) && effects.memory.is_empty() {
             uses.extend(&self.load[0]);
         }
         uses
@@ -204,14 +205,6 @@ impl Ports {
         });
         found.map(|at| &self.entries[*at])
     }
-}
-
-fn is_prefetch(mnemonic: Mnemonic) -> bool {
-    use Mnemonic as M;
-    matches!(
-        mnemonic,
-        M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
-    )
 }
 
 /// The VEX code of the same operation on the same registers.

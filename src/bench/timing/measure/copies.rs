@@ -149,7 +149,7 @@ mod tests {
             reseeded: Vec::new(),
             accesses: Vec::new(),
             complete: true,
-            masked: Default::default(),
+            without_faults: Default::default(),
             end: Default::default(),
             rip_area: 0,
         };
