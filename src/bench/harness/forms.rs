@@ -78,12 +78,12 @@ pub const BACK_TO_BACK_WARM: u32 = 64;
 /// Runs of the whole loop before the timed ones: predictors and caches have to learn it.
 const CLOSED_WARM: u32 = 6;
 
-/// The unrolled form. Long and short runs have separate code: an indirect jump into shared copies would
-/// be predicted better for one of them.
-pub fn unrolled(shape: &Shape<'_>) -> Program {
+/// The unrolled form, after `warm` repetitions that are not timed. Long and short runs have separate code: an indirect
+/// jump into shared copies would be predicted better for one of them.
+pub fn unrolled(shape: &Shape<'_>, warm: u32) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
-    builder.code.warm_up(WARM);
+    builder.code.warm_up(warm);
     let head = repetitions(&mut builder, shape.copies);
     builder.code.timed_again(head);
     builder.finish()

@@ -8,12 +8,15 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::layout as at;
-use isa::code::Block;
+use isa::code::{Block, Inst};
 
 /// Iterations of the loop form before the timed ones: memory predictors have to learn it.
 const LOOP_WARM: u32 = 48;
 /// Repetitions of the unrolled form in a loop without fences before the timed ones.
 const COUNTED_WARM: u32 = 2;
+/// Timed runs' worth of repetitions before a timed run of 512-bit instructions: where none ran for a while, a Golden
+/// Cove does them at half the rate for more than 1,000 cycles, which is most of a short run (2026-11-30).
+const WIDE_WARM: u32 = 8;
 /// Repetitions of a loop in a first look.
 const LOOK: u32 = 8;
 
@@ -70,18 +73,19 @@ pub fn unrolled(
     let Copies { number, how, repeat } = copies;
     let between = copies_between(number, block.bytes.len());
     let mut start = BLOCK_CODE;
-    let warm = match how {
+    let least = match how {
         Repeat::Restored => forms::WARM,
         Repeat::Counted(_) => COUNTED_WARM,
     };
+    let warm = warm(block, least, repeat);
     let mut form =
         Form::of(f64::from(repeat) * between as f64, f64::from(repeat + warm) * between as f64);
     form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
     let build = |copies, start| {
         let shape = setup.shape(block, required_state, copies, start);
         match how {
-            Repeat::Restored => forms::unrolled(&shape),
-            Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
+            Repeat::Restored => forms::unrolled(&shape, warm),
+            Repeat::Counted(counter) => forms::looped(&shape, counter, warm),
         }
     };
     for offset in offsets {
@@ -96,6 +100,17 @@ pub fn unrolled(
         form.programs.extend([long, short]);
     }
     form
+}
+
+/// Repetitions before `timed` ones, `least` or what 512-bit instructions need.
+fn warm(block: &Block, least: u32, timed: u32) -> u32 {
+    // Not `Inst::registers`: a write of 256 bits zeroes the rest of the register.
+    let wide =
+        |inst: &Inst| (0..inst.decoded.op_count()).any(|i| inst.decoded.op_register(i).is_zmm());
+    match block.instructions.iter().any(wide) {
+        true => least.max(WIDE_WARM * timed),
+        false => least,
+    }
 }
 
 /// Copies that the short run omits: about half, such that both runs end at the same offset within a cache line,
@@ -124,7 +139,7 @@ pub fn looped(
     let mut start = BLOCK_CODE;
     for offset in [0, 32] {
         let shape = setup.shape(block, required_state, copies, start + offset);
-        let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
+        let program = forms::looped(&shape, counter, warm(block, LOOP_WARM.min(long), long));
         start = program.end().next_multiple_of(64) + 64;
         let segment = |repeat| Segment { entry: program.start, repeat };
         form.pairs.push((segment(long), segment(long / 2)));
@@ -165,5 +180,13 @@ mod tests {
         // Long and short loops warm up alike.
         let form = looped(&block, &required_state, &setup, 4, LoopCounter::Memory, 100);
         assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
+    }
+
+    #[test]
+    fn wide_instructions_run_for_a_while_before_the_timed_ones() {
+        let block = |hex: &str| Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
+        assert_eq!(warm(&block("4801d8"), 1, 5), 1);
+        assert_eq!(warm(&block("c5f558c2"), 1, 5), 1); // vaddps ymm0,ymm1,ymm2
+        assert_eq!(warm(&block("62f1744858c2"), 1, 5), 40); // vaddps zmm0,zmm1,zmm2
     }
 }
