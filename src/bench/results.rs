@@ -46,7 +46,11 @@ pub fn conclude(
         measurement.distrust(Status::Unstable, reason, disturbed);
     } else if cycles <= 0.0 || !timed.is_reproduced() {
         let (low, high) = timed.batch_range().unwrap_or((low, high));
-        let reason = format!("batches range from {low:.3} to {high:.3} cycles");
+        let states = match timed.is_contradicted() {
+            true => "its copies are in several states, so that the loop form alone may be right: ",
+            false => "",
+        };
+        let reason = format!("{states}batches range from {low:.3} to {high:.3} cycles");
         measurement.distrust(Status::Unstable, reason, false);
     } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
         let when = "too few rounds in its fastest state, which is rare";

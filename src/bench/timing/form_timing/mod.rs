@@ -9,7 +9,7 @@ mod fastest_states;
 #[cfg(test)]
 mod tests;
 
-use super::state::{DOUBT, Nearness, Run, State, around};
+use super::state::{DOUBT, Nearness, Run, State, around, is_believed};
 use crate::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -180,10 +180,27 @@ impl FormTiming {
     /// they have none and all batches lie close together nevertheless.
     pub fn is_reproduced(&self) -> bool {
         let Some((long, short)) = self.states() else { return self.is_narrow() };
+        if self.joint_share(&long, &short) < RARE && self.is_contradicted() {
+            return false;
+        }
         let cycles = (long.mean - short.mean) / self.between;
         let (low, high) = self.doubt(&long, &short);
         let near = (DOUBT * cycles).max(self.tolerance * long.mean / self.between);
         cycles > 0.0 && high - cycles <= near && cycles - low <= near
+    }
+
+    /// Share of the rounds with both runs in these states.
+    fn joint_share(&self, long: &State, short: &State) -> f64 {
+        let is_joint = |(_, (l, s)): &(_, (f64, f64))| long.holds(*l) && short.holds(*s);
+        self.pairs().filter(is_joint).count() as f64 / self.pairs().count().max(1) as f64
+    }
+
+    /// Whether the short run took longer than the long one in more rounds than strays: the block itself is in several
+    /// states, which no disturbance explains, and its fastest one is not more real than the others.
+    pub fn is_contradicted(&self) -> bool {
+        let reversed = |(_, (long, short)): &(_, (f64, f64))| long < short;
+        let rounds: Vec<_> = self.pairs().filter(reversed).map(|(place, _)| place).collect();
+        is_believed(&rounds, self.pairs().count())
     }
 
     /// Whether there are enough batches and they agree within [`DOUBT`].

@@ -142,3 +142,23 @@ fn batches_that_never_agree_are_not_reproduced() {
     assert!(!t.is_reproduced());
     assert_eq!(t.range(), Some((1.0, 1.3)));
 }
+
+/// Each run is in one of two states by itself, as `mov [rsi],rax; mov rax,[rsi]` on a Golden Cove: where the short run
+/// is in the slow one and the long run in the fast one, it takes longer.
+#[test]
+fn runs_with_states_of_their_own_have_no_result() {
+    let mut t = timed(&[(2000.0, 1000.0); 6]);
+    for (i, batch) in t.batches.iter_mut().enumerate() {
+        // Fast and slow by turns of another length for each, and noise.
+        let state = |slow: bool, cycles: f64| if slow { 7.3 * cycles } else { cycles };
+        batch.long = (0..16).map(|n| state((n + i) % 5 > 0, 2000.0)).collect();
+        batch.short = (0..16).map(|n| state((n + 2 * i) % 3 > 0, 1000.0)).collect();
+    }
+    assert!(t.pairs().any(|(_, (long, short))| long < short));
+    assert!(!t.is_reproduced(), "{:?}", t.modes());
+    // Slow rounds alone are disturbances: there the short run is never the longer one.
+    for batch in &mut t.batches {
+        batch.short = vec![1000.0; 16];
+    }
+    assert!(t.is_reproduced());
+}
