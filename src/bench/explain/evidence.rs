@@ -76,7 +76,7 @@ impl Explainer {
         };
         let (bounds, missing) = (Vec::new(), Vec::new());
         let mut findings = Findings { evidence, bounds, analysis, code, form, missing };
-        let mut independent = self.measure_independent(subject.block, &mut findings)?;
+        let mut independent = self.measure_independent(subject, &mut findings)?;
         if let Some(own) = &mut independent {
             self.retime_lengthened(own, &mut findings)?;
         }
@@ -145,14 +145,19 @@ impl Explainer {
         Ok(Err(untrusted.unwrap_or_default()))
     }
 
-    /// Measures the block's instructions with independent operands.
+    /// Measures the block's instructions with independent operands, and with its own vector values: the time of roots and
+    /// divisions depends on them.
     fn measure_independent(
         &mut self,
-        block: &Block,
+        subject: &Subject<'_>,
         findings: &mut Findings,
     ) -> Result<Option<Independent>> {
-        let settings = self.settings(block);
-        let built = Multiset::of(block).and_then(|m| Ok((Microbenchmark::of(&m, &settings)?, m)));
+        // Values of a program's loop are known one by one only.
+        let values = subject.measurement.values.as_ref().filter(|_| subject.looped.is_none());
+        let vector = values.map(|values| values.vector);
+        let settings = Settings { vector, ..self.settings(subject.block) };
+        let built =
+            Multiset::of(subject.block).and_then(|m| Ok((Microbenchmark::of(&m, &settings)?, m)));
         let (benchmark, multiset) = match built {
             Ok(built) => built,
             Err(error) => {

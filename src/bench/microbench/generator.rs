@@ -24,11 +24,14 @@ pub struct Settings {
     pub total_insn: usize,
     /// Samples over all passes and placements.
     pub measures: usize,
+    /// Value of every 8 bytes of vector registers; ones, in the type that is computed with, if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { unroll_size: 60, total_insn: 10_000, measures: 192 }
+        Self { unroll_size: 60, total_insn: 10_000, measures: 192, vector: None }
     }
 }
 
@@ -83,6 +86,7 @@ impl Microbenchmark {
             pools: pools.clone(),
             values: values(&one),
         };
+        built.values.vector = settings.vector.unwrap_or(built.values.vector);
         let mut stack = 0;
         let mut instances: HashMap<Form, usize> = HashMap::new();
         for form in one.iter().cycle().take(sets * one.len()) {

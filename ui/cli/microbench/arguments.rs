@@ -94,6 +94,7 @@ impl Effort {
             unroll_size: self.unroll_size as usize,
             total_insn: self.total_insn as usize,
             measures: self.measures as usize,
+            vector: None,
         };
         let options =
             Options { core, explain: false, counts: false, cpu: self.cpu, ..Options::default() };
