@@ -42,6 +42,8 @@ pub enum NoVariant {
     Undecodable,
     /// An access has an implicit address.
     Implicit,
+    /// Its accesses lie as they would in the variant.
+    Alike,
 }
 
 impl fmt::Display for NoVariant {
@@ -52,16 +54,17 @@ impl fmt::Display for NoVariant {
             Self::FixedAddress => "an address cannot be changed",
             Self::Undecodable => "the variant cannot be decoded",
             Self::Implicit => "an access has an implicit address (stack, string)",
+            Self::Alike => "its accesses are in one cache line already",
         })
     }
 }
 
 /// An explicit memory operand.
-struct Operand {
+pub(super) struct Operand {
     /// Approximate address in the first iteration.
-    address: i64,
-    bytes: i64,
-    stores: bool,
+    pub(super) address: i64,
+    pub(super) bytes: i64,
+    pub(super) stores: bool,
 }
 
 /// The variant, and its control: the same copies and encodings with the addresses left as they are.
@@ -130,11 +133,16 @@ fn repeated(
     Block::decode(&bytes).map_err(|_| NoVariant::Undecodable)
 }
 
-fn index(block: &Block, inst: &Inst) -> usize {
+pub(super) fn index(block: &Block, inst: &Inst) -> usize {
     block.instructions.iter().position(|i| i.offset == inst.offset).unwrap_or(usize::MAX)
 }
 
-fn operand(inst: &Inst, effects: &Effects, values: &Values) -> Result<Option<Operand>, NoVariant> {
+/// The explicit memory operand of an instruction, if it accesses memory.
+pub(super) fn operand(
+    inst: &Inst,
+    effects: &Effects,
+    values: &Values,
+) -> Result<Option<Operand>, NoVariant> {
     if effects.memory.is_empty() {
         return Ok(None);
     }
@@ -228,7 +236,7 @@ fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize, alias: i64
 }
 
 /// The instruction with `shift` added to its address, encoded at `at`.
-fn shifted(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
+pub(super) fn shifted(inst: &Inst, shift: i64, at: u64) -> Option<Vec<u8>> {
     let mut made: Instruction = inst.decoded;
     let displacement = made.memory_displacement64().wrapping_add(shift as u64);
     let relative = made.is_ip_rel_memory_operand();

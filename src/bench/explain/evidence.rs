@@ -5,7 +5,7 @@ use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Evidence, latency_hides_ports};
 use super::wait_budget::WaitBudget;
-use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS};
+use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS};
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;
@@ -98,6 +98,7 @@ impl Explainer {
         let memory = subject.through_memory(&findings.analysis);
         let memory = memory.map(|r| dependency(r, true, &findings));
         findings.bounds.extend(memory.or_else(|| forwarding(&findings)));
+        findings.bounds.extend(l1_access(&findings));
         Ok(findings)
     }
 
@@ -333,5 +334,17 @@ fn forwarding(findings: &Findings) -> Option<Bound> {
             broken.best
         );
         bound(FORWARDING, time, how)
+    })
+}
+
+/// Banks or lines of the L1 data cache as a bound, if the block is faster with its accesses side by side.
+fn l1_access(findings: &Findings) -> Option<Bound> {
+    let (evidence, remaining) = (&findings.evidence, findings.evidence.one_line?);
+    evidence.is_l1_access().then(|| {
+        let how = format!(
+            "measured: {:.2} cycles remain with its loads in one cache line and its stores in another",
+            remaining.best
+        );
+        bound(L1_ACCESS, evidence.time, how)
     })
 }

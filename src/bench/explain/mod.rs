@@ -8,7 +8,7 @@
 //! | `chains` | evidence from loop-carried chains |
 //! | `assists` | single instructions that take hundreds of cycles because of operands or state |
 //! | `lengthened` | the block with longer encodings |
-//! | `variants`, `breakers`, `disjoint_memory` | building the variants |
+//! | `variants`, `breakers`, `disjoint_memory`, `one_line` | building the variants |
 //! | `findings` | results for the verdict and the document |
 //! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
 //! | `in_words` | the evidence as text |
@@ -34,6 +34,7 @@ mod in_words;
 mod lengthened;
 mod model;
 mod nodes;
+mod one_line;
 mod refuted_bounds;
 mod slots;
 mod variants;

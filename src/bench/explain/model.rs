@@ -56,6 +56,10 @@ pub struct Evidence {
     pub memory_broken: Option<Cycles>,
     /// The copies and encodings of `memory_broken` with the original addresses.
     pub memory_control: Option<Cycles>,
+    /// The block with its loads in one cache line and its stores in another.
+    pub one_line: Option<Cycles>,
+    /// The encodings of `one_line` with the original addresses.
+    pub one_line_control: Option<Cycles>,
     /// The block with its loop-carried register dependencies broken.
     pub registers_broken: Option<Broken>,
     /// The block with both broken.
@@ -154,9 +158,19 @@ impl Evidence {
     /// Whether the broken memory dependencies make the difference, and not the longer encodings or the
     /// straight copies of the variant.
     pub(super) fn is_through_memory(&self) -> bool {
-        let Some(broken) = self.memory_broken else { return false };
-        let same = |control: Cycles| broken.high >= control.low * (1.0 - FASTER);
-        self.is_faster_than_every_state(broken) && !self.memory_control.is_some_and(same)
+        self.is_faster_than_control(self.memory_broken, self.memory_control)
+    }
+
+    /// Whether it matters where in the L1 data cache the block accesses memory.
+    pub(super) fn is_l1_access(&self) -> bool {
+        self.is_faster_than_control(self.one_line, self.one_line_control)
+    }
+
+    /// Whether a variant is faster than the block, and than what has its encodings only.
+    fn is_faster_than_control(&self, variant: Option<Cycles>, control: Option<Cycles>) -> bool {
+        let Some(variant) = variant else { return false };
+        let same = |control: Cycles| variant.high >= control.low * (1.0 - FASTER);
+        self.is_faster_than_every_state(variant) && !control.is_some_and(same)
     }
 
     /// Whether copies may have memory dependencies that the loop has not: the loop was seen not to load what it

@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::verdict::Verdict;
 use crate::measurement::Class;
 use crate::measurement::bound_names::{
-    CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH,
+    CAUSES, DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS, SLOTS, WIDTH,
 };
 use crate::{Hierarchy, Measurement, Node};
 use tma::tables::Level1;
@@ -46,7 +46,13 @@ const BOUND_NODES: [BoundNode; 10] = [
         Some(Class::Dependency),
         &[DEPENDENCY],
     ),
-    bound_node("L1_Bound", "L1 Bound", Some("Backend Bound"), None, &[FORWARDING]),
+    bound_node(
+        "L1_Bound",
+        "L1 Bound",
+        Some("Backend Bound"),
+        Some(Class::L1Access),
+        &[FORWARDING, L1_ACCESS],
+    ),
     bound_node(
         "Store_Fwd_Blk",
         "Store Forward",
@@ -177,7 +183,9 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
     let expected = match class {
         Class::FrontEnd => Level1::FrontendBound,
         Class::IssueWidth => Level1::Retiring,
-        Class::Ports | Class::Dependency | Class::StoreForwarding => Level1::BackendBound,
+        Class::Ports | Class::Dependency | Class::StoreForwarding | Class::L1Access => {
+            Level1::BackendBound
+        }
         Class::Assist(_) | Class::Undecided | Class::Unexplained => return None,
     };
     let level_1 = hierarchy.nodes.iter().filter(|n| n.parent.is_none());

@@ -218,6 +218,16 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
 /// Breaking one kind of dependency at a time made no difference, or was not possible: decides by
 /// latencies.
 fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
+    if evidence.is_l1_access() {
+        return Verdict {
+            class: Class::L1Access,
+            why: format!(
+                "{} of {:.2} cycles remain with its loads in one cache line and its stores in another",
+                evidence.one_line.unwrap_or_default(),
+                evidence.time.best
+            ),
+        };
+    }
     let registers = evidence.latency_alone_reached(evidence.register_latency);
     let memory = evidence.latency_alone_reached(evidence.memory_latency);
     // Without any dependencies it is no faster: they are not the only cause.

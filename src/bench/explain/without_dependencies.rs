@@ -8,6 +8,7 @@ use super::evidence::search;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Broken, Evidence};
+use super::one_line::{OneLine, one_line};
 use super::variants::{Variant, preceded};
 use crate::Values;
 use isa::code::Block;
@@ -62,6 +63,34 @@ impl Explainer {
         if let Some(both) = both {
             let name = "memory and register dependencies broken";
             findings.evidence.both_broken = self.variant(&both.variant, subject, name, findings)?;
+        }
+        self.measure_in_one_line(subject, &values, findings)
+    }
+
+    /// Measures the block with its accesses side by side, unless values pass through memory.
+    fn measure_in_one_line(
+        &mut self,
+        subject: &Subject<'_>,
+        values: &Values,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let broken = findings.evidence.registers_broken.map(|broken| broken.remaining);
+        let is_explained = broken.is_some_and(|broken| findings.evidence.is_faster(broken));
+        let passes_values = !findings.analysis.memory.dependencies.is_empty();
+        if is_explained || passes_values || subject.looped.is_some() {
+            return Ok(());
+        }
+        let effects = &findings.code.effects;
+        let Ok(OneLine { variant, control }) = one_line(subject.block, effects, values) else {
+            return Ok(());
+        };
+        let variant = Variant { block: variant, copies: 1 };
+        let name = "accesses in one cache line";
+        findings.evidence.one_line = self.variant(&variant, subject, name, findings)?;
+        if findings.evidence.one_line.is_some_and(|v| findings.evidence.is_faster(v)) {
+            let control = Variant { block: control, copies: 1 };
+            let name = "the same encodings with its own addresses";
+            findings.evidence.one_line_control = self.variant(&control, subject, name, findings)?;
         }
         Ok(())
     }

@@ -12,6 +12,9 @@ pub const DEPENDENCY: &str = "dependency";
 /// Loop-carried latency through memory, or loads that wait for stores.
 pub const FORWARDING: &str = "store-forwarding";
 
+/// Banks of the L1 data cache, or lines that stores are committed to.
+pub const L1_ACCESS: &str = "l1-access";
+
 /// The front end in isolation; part of every measurement.
 pub const FRONT_END: &str = "front-end";
 

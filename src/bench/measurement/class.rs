@@ -19,6 +19,8 @@ pub enum Class {
     Dependency,
     /// A loop-carried dependency through memory, or loads that wait for stores.
     StoreForwarding,
+    /// Where in the L1 data cache loads and stores lie: its banks, or lines that stores are committed to.
+    L1Access,
     /// Assists, for this cause.
     Assist(Cause),
     /// Several bounds reach the time within the errors.
@@ -29,12 +31,13 @@ pub enum Class {
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::FrontEnd,
         Self::IssueWidth,
         Self::Ports,
         Self::Dependency,
         Self::StoreForwarding,
+        Self::L1Access,
         Self::Assist(Cause::Transition),
         Self::Assist(Cause::X87Stack),
         Self::Assist(Cause::Subnormals),
@@ -51,6 +54,7 @@ impl Class {
             Self::Ports => bound_names::PORTS,
             Self::Dependency => bound_names::DEPENDENCY,
             Self::StoreForwarding => bound_names::FORWARDING,
+            Self::L1Access => bound_names::L1_ACCESS,
             Self::Assist(cause) => cause.name(),
             Self::Undecided => "undecided",
             Self::Unexplained => "unexplained",
@@ -102,6 +106,7 @@ mod tests {
             "ports",
             "dependency",
             "store-forwarding",
+            "l1-access",
             "sse-avx-transition",
             "x87-stack",
             "subnormals",

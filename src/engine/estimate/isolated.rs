@@ -223,7 +223,9 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
     let bound = match found.hierarchy.bound {
         Some(Class::IssueWidth) => Bound::IssueWidth,
         Some(Class::FrontEnd) => Bound::FrontEnd,
-        Some(Class::Ports | Class::Dependency | Class::StoreForwarding) => Bound::Core,
+        Some(Class::Ports | Class::Dependency | Class::StoreForwarding | Class::L1Access) => {
+            Bound::Core
+        }
         // Whatever it is, it is behind what delivers and retires instructions.
         _ if ![FRONT_END, SLOTS, WIDTH].into_iter().any(reaches) => Bound::Core,
         _ => Bound::Unknown,

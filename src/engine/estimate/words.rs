@@ -31,6 +31,9 @@ fn cause(part: Part, grounds: &Grounds) -> String {
         (Part::CoreBound, Some(Class::StoreForwarding), _) => {
             "goes to loads that wait for earlier stores (store forwarding)".to_owned()
         }
+        (Part::CoreBound, Some(Class::L1Access), _) => {
+            "goes to banks or lines of the L1 data cache".to_owned()
+        }
         (Part::CoreBound, _, _) => with("which of them is not known"),
         (Part::MemoryBound, _, Some(accesses)) => with(accesses),
         _ => usual.to_owned(),

@@ -355,3 +355,15 @@ fn copies_that_forward_say_nothing_of_a_loop_that_does_not() {
     let alike = Evidence { memory_control: measured(1.8), ..histogram };
     assert!(!alike.copies_are_not_the_loop(Some(false)));
 }
+
+// Natively on a Redwood Cove (Golden Cove cores), three loads: 1.5 at 0, 64 and 128, 1.0 at 0, 8 and 16.
+#[test]
+fn a_block_faster_in_one_line_is_bound_by_where_it_accesses_l1() {
+    let banks = Evidence { one_line: measured(1.0), ..evidence(1.5, 1.0, 0.5) };
+    assert_eq!(judge(&banks).class, Class::L1Access);
+    let control = |cycles| Evidence { one_line_control: measured(cycles), ..banks };
+    assert_eq!(judge(&control(1.5)).class, Class::L1Access);
+    // The longer encodings make it as fast.
+    assert_eq!(judge(&control(1.0)).class, Class::Unexplained);
+    assert_eq!(judge(&Evidence { one_line: measured(1.5), ..banks }).class, Class::Unexplained);
+}

@@ -167,6 +167,10 @@ fn meaning(bound: Class) -> (&'static str, &'static str) {
             "store-to-load forwarding",
             "keep the value in a register, or load exactly what was stored",
         ),
+        Class::L1Access => (
+            "the L1 data cache: banks that several loads need, or lines that stores alternate between",
+            "place what is loaded together in different 8-byte columns of its lines, and store line after line",
+        ),
         Class::Ports => (
             "execution ports",
             "use fewer instructions of the busiest kind, or others that run on free ports",
