@@ -1,9 +1,69 @@
-//! The counters that can count an event, as bits of a mask: general counters are bits 0…31, fixed counters 32…63.
+//! The counters of a hardware thread, and those of them that can count an event, as bits of a mask: general counters are
+//! bits 0…31, fixed counters 32…63.
 
-use super::bits::Bits;
-use super::budget::{Budget, FIXED_SLOTS};
-use crate::tables::{EventId, PmuKind, Table};
+use crate::tables::{EventId, ExtraRegister, PmuKind, Table};
 use std::fmt;
+
+/// The fixed counter that counts core cycles (Intel SDM, vol. 3, "Fixed-function performance
+/// counters": 0 instructions, 1 cycles, 2 reference cycles, 3 slots).
+pub(super) const FIXED_CYCLES: u8 = 1;
+/// The fixed counter that counts slots and carries the top-down metrics.
+pub(super) const FIXED_SLOTS: u8 = 3;
+
+/// Counters of one hardware thread that a plan may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    /// General counters, one bit each.
+    pub general: u32,
+    /// Fixed counters, one bit each.
+    pub fixed: u32,
+    /// Levels of fixed top-down metrics: 0, 1 or 2.
+    pub topdown_levels: u32,
+    /// The NMI watchdog runs: one more core-cycles event, on the fixed cycles counter or, where
+    /// that is taken or missing, on a general one, competes with every group.
+    pub watchdog: bool,
+    /// An event that every group counts: the clock, on processors without a fixed cycles
+    /// counter (AMD), where each group needs its own.
+    pub always: Option<EventId>,
+}
+
+impl Budget {
+    /// The counters `table` names, with SMT on or off and the NMI watchdog running or not.
+    pub fn of(table: &Table, smt: bool, watchdog: bool) -> Self {
+        let counters = &table.counters;
+        let general = if smt { counters.general_smt } else { counters.general };
+        let slots = u32::from(counters.topdown_levels > 0) << FIXED_SLOTS;
+        let core_clock = table.events[usize::from(table.clocks)].spec.pmu == PmuKind::Core;
+        let fixed = low_bits(counters.fixed) | slots;
+        Self {
+            general: low_bits(general),
+            fixed,
+            topdown_levels: counters.topdown_levels,
+            watchdog,
+            always: (core_clock && fixed == 0).then_some(table.clocks),
+        }
+    }
+
+    /// Sets the number of general counters.
+    #[must_use]
+    pub fn with_general(mut self, count: u32) -> Self {
+        self.general = low_bits(count);
+        self
+    }
+}
+
+/// How many different values of an extra register one group can hold. Two events with the same
+/// value share the register (Linux, `__intel_shared_reg_get_constraints`).
+pub(super) fn extra_limit(register: ExtraRegister) -> usize {
+    match register {
+        ExtraRegister::OffcoreRsp => 2,
+        ExtraRegister::Frontend | ExtraRegister::Ldlat | ExtraRegister::SnoopRsp => 1,
+    }
+}
+
+fn low_bits(count: u32) -> u32 {
+    if count >= 32 { u32::MAX } else { (1 << count) - 1 }
+}
 
 /// Bit of fixed counter 0.
 pub(super) const FIXED_SHIFT: u32 = 32;
@@ -91,4 +151,83 @@ pub(super) fn is_slots(table: &Table, event: EventId) -> bool {
 /// The table's slots event.
 pub(super) fn slots_event(table: &Table) -> Option<EventId> {
     (0..table.events.len()).map(|i| i as EventId).find(|e| is_slots(table, *e))
+}
+
+const WORDS: usize = 8;
+
+/// A set of numbers below [`Bits::CAPACITY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Bits([u64; WORDS]);
+
+impl Bits {
+    /// Numbers from 0 up to this can be held.
+    pub(super) const CAPACITY: usize = WORDS * 64;
+
+    pub(super) fn insert(&mut self, i: usize) {
+        debug_assert!(i < Self::CAPACITY);
+        self.0[i / 64] |= 1 << (i % 64);
+    }
+
+    pub(super) fn or(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a | b)
+    }
+
+    pub(super) fn and(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a & b)
+    }
+
+    pub(super) fn minus(&self, other: &Bits) -> Bits {
+        self.with(other, |a, b| a & !b)
+    }
+
+    pub(super) fn is_subset(&self, of: &Bits) -> bool {
+        self.minus(of).is_empty()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let mut len = 0;
+        let mut i = 0;
+        while i < WORDS {
+            len += self.0[i].count_ones() as usize;
+            i += 1;
+        }
+        len
+    }
+
+    /// Members in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(w, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then_some(w * 64 + bit)
+            })
+        })
+    }
+
+    // Plain loops: these run millions of times, and tests run them without optimisation.
+    fn with(&self, other: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
+        let mut out = *self;
+        let mut i = 0;
+        while i < WORDS {
+            out.0[i] = f(self.0[i], other.0[i]);
+            i += 1;
+        }
+        out
+    }
+}
+
+impl FromIterator<usize> for Bits {
+    fn from_iter<I: IntoIterator<Item = usize>>(members: I) -> Self {
+        let mut bits = Bits::default();
+        for m in members {
+            bits.insert(m);
+        }
+        bits
+    }
 }

@@ -4,8 +4,7 @@
 //! *split* along its formula: the events it reads directly together with as many of the nodes it
 //! reads as fit beside them, and every other node it reads separately, whole where that fits.
 
-use super::allowed::NoCounter;
-use super::bits::Bits;
+use super::allowed::{Bits, NoCounter};
 use super::counters::Universe;
 use crate::formula::Leaf;
 use crate::tables::{Const, EventId, NodeId, NodeKind, PmuKind, Table};

@@ -6,7 +6,7 @@
 //! (weights as in dynamic local search for constraint satisfaction). The search is deterministic
 //! and bounded by the number of trials.
 
-use super::bits::Bits;
+use super::allowed::Bits;
 use super::counters::Universe;
 
 #[derive(Debug, Clone, Default)]
