@@ -38,16 +38,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod error;
 mod expr;
-mod lex;
 mod parse;
 mod program;
-
-pub use error::{FormulaError, Uncompiled};
-pub use expr::{BinOp, Expr};
-pub use parse::{parse, parse_up_to};
-pub use program::{Inputs, Leaf, Program, Resolve, STACK};
-
 #[cfg(test)]
 mod tests;
+
+pub use expr::{BinOp, Expr};
+pub use parse::{FormulaError, Uncompiled, parse, parse_up_to};
+pub use program::{Inputs, Leaf, Program, Resolve, STACK};
