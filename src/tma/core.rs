@@ -3,7 +3,6 @@
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
-mod in_common;
 mod said;
 
 use crate::cpuid::Fingerprint;
@@ -12,8 +11,7 @@ use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FactName, FusedWith, OpCache};
 use crate::tables::{Facts, Level1, Library, ReorderBuffer, Shared, Table};
-use crate::{Cache, Cpu};
-use crate::{Error, Result};
+use crate::{Cache, Cpu, Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -263,5 +261,21 @@ impl Core {
                 .because(self.cpu.signature())
                 .hint("name one with --uarch NAME; `tdtool tables list` lists them")
         })
+    }
+}
+
+impl Core {
+    /// The core that has what the tables `names` have in common: where nothing decides among them.
+    ///
+    /// # Errors
+    /// As [`Core::modelled`].
+    pub fn in_common(library: &Library, names: &[String]) -> Result<Self> {
+        let Some(shared) = Shared::of(library, names)? else { return Ok(Self::default()) };
+        let file = |name: &Option<String>, of: fn(&Library, &str) -> Result<(String, String)>| {
+            name.as_ref().map(|name| of(library, name)).transpose()
+        };
+        let latencies = file(&shared.facts.latencies, Library::latencies)?;
+        let ports = file(&shared.facts.ports, Library::ports)?;
+        Ok(Self { shared: Some(Arc::new(shared)), latencies, ports, ..Self::default() })
     }
 }

@@ -15,20 +15,16 @@
 //! | [`measured`] | facts of a core that were measured on it |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
-//! | [`date`] | now, in the calendar |
 //! | [`files`] | files that users and recordings name, opened |
 //! | [`shell`] | words as a shell takes them |
-//! | [`text`] | names shown without control characters |
+//! | [`text`] | names shown without control characters; now, in the calendar |
 //!
 //! Nothing here measures, asks a machine or prints.
 
 pub mod address;
-mod cache;
 mod core;
 pub mod counts;
-mod cpu;
 pub mod cpuid;
-pub mod date;
 pub mod error;
 pub mod files;
 pub mod formula;
@@ -43,7 +39,6 @@ pub mod text;
 pub mod tree;
 
 pub use address::{Address, NoAddress};
-pub use cache::Cache;
 pub use core::Core;
-pub use cpu::Cpu;
+pub use cpuid::{Cache, Cpu};
 pub use error::{Cause, Error, ErrorKind, Result};

@@ -151,7 +151,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
         ..args.measure.live(&settings, &args.command, false)?
     };
     let sample = args.sample.ask();
-    let output = args.output.clone().unwrap_or_else(|| unused(Path::new(""), &tma::date::now()));
+    let output = args.output.clone().unwrap_or_else(|| unused(Path::new(""), &tma::text::now()));
     let mut is_noted = false;
     let on_update = &mut |update| {
         if let Update::Interrupted(_) = update {

@@ -54,7 +54,7 @@ pub fn calibrate(
     let start = Instant::now();
     let machine = Identity::of(&bench.core);
     let mut stored = earlier(path, &machine);
-    stored.date = tma::date::now();
+    stored.date = tma::text::now();
     let all = calibration_set();
     let mut at = CalibrationProgress { form: String::new(), done: 0, all: all.len() };
     let mut go_on = true;

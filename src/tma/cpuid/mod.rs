@@ -8,11 +8,9 @@
 //! | `fingerprint` | [`Fingerprint`]: features, caches and brand of a core |
 
 mod features;
-mod fingerprint;
 mod read;
 mod registers;
 
 pub use features::{Feature, Group};
-pub use fingerprint::Fingerprint;
 pub use read::{Dump, read};
-pub use registers::{CacheLevel, CoreType, Cpuid, Leaf};
+pub use registers::{Cache, CacheLevel, CoreType, Cpu, Cpuid, Fingerprint, Leaf};

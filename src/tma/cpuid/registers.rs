@@ -1,8 +1,60 @@
-//! Registers by leaf and subleaf, and what they say.
+//! CPUID registers by leaf and subleaf, and what they say of a processor: its identification, caches, features.
 
 use super::features::Feature;
-use crate::{Cache, Cpu};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The processor's own identification. On a hybrid all kinds of core share it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// CPUID vendor string: `GenuineIntel`, `AuthenticAMD`; empty where unknown.
+    pub vendor: String,
+    /// Display family, extended family added.
+    pub family: u32,
+    /// Display model, extended model included.
+    pub model: u32,
+    /// Stepping.
+    pub stepping: u32,
+    /// Brand string.
+    pub name: String,
+    /// Feature flags as the kernel names them.
+    pub flags: Vec<String>,
+}
+
+impl Cpu {
+    /// Whether the kernel lists this feature flag.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.flags.iter().any(|f| f == flag)
+    }
+
+    /// Vendor, family, model and stepping in one line, hexadecimal model as vendors write it.
+    pub fn signature(&self) -> String {
+        if self.vendor.is_empty() {
+            return "unknown processor".into();
+        }
+        format!(
+            "{} family {} model {} ({:#x}) stepping {}",
+            self.vendor, self.family, self.model, self.model, self.stepping
+        )
+    }
+}
+
+/// Shape of a cache with lines of 64 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Lines of a set.
+    pub ways: usize,
+    /// Sets.
+    pub sets: usize,
+}
+
+impl Cache {
+    /// Its size in bytes.
+    pub fn bytes(self) -> usize {
+        64 * self.ways * self.sets
+    }
+}
 
 /// EAX, EBX, ECX, EDX.
 pub type Leaf = [u32; 4];
@@ -162,5 +214,80 @@ impl Cpuid {
     pub fn core_type(&self) -> Option<CoreType> {
         let [a, ..] = self.get(0x1a, 0).filter(|registers| registers[0] != 0)?;
         Some(CoreType { kind: a >> 24, native: a & 0xff_ffff })
+    }
+}
+
+/// A core as CPUID shows it, in a form that is stored with measurements.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// A hash of the other parts and of family, model and stepping, in 16 hexadecimal digits.
+    pub hash: String,
+    /// Names of its features, of those that distinguish cores.
+    pub features: Vec<String>,
+    /// `L1D 48 KiB 12-way` and so on, as far as they are known.
+    pub caches: Vec<String>,
+    /// The brand string.
+    pub brand: String,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a core; `None` where nothing is known of it.
+    pub fn of(cpuid: &Cpuid) -> Option<Self> {
+        if cpuid.is_empty() {
+            return None;
+        }
+        let cpu = cpuid.cpu();
+        let has = Feature::all().filter(|feature| cpuid.has(*feature) == Some(true));
+        let features: Vec<String> = has.map(|feature| feature.name().to_owned()).collect();
+        let cache = |level: CacheLevel| {
+            let shape = cpuid.cache(level)?;
+            Some(format!("{} {} KiB {}-way", level.name(), shape.bytes() / 1024, shape.ways))
+        };
+        let caches: Vec<String> = CacheLevel::ALL.into_iter().filter_map(cache).collect();
+        let core = cpuid.core_type().map(|core| format!("{:x}.{:x}", core.kind, core.native));
+        let parts = [
+            cpu.signature(),
+            features.join(" "),
+            caches.join(", "),
+            core.unwrap_or_default(),
+            cpu.name.clone(),
+        ];
+        let hash = format!("{:016x}", fnv1a(parts.join("\n").as_bytes()));
+        Some(Self { hash, features, caches, brand: cpu.name })
+    }
+}
+
+/// FNV-1a, 64 bits (draft-eastlake-fnv): the same in every build, unlike the standard library's.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv() {
+        // Test vectors of the draft, section 8.
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn one_model_with_other_caches_or_features_is_another_core() {
+        let mut one = Cpuid::default();
+        one.insert(1, 0, [0xa0671, 0, 1 << 12, 0]);
+        one.insert(4, 1, [0x22, 0x01c0_003f, 63, 0]);
+        let (mut other, mut third) = (one.clone(), one.clone());
+        other.insert(4, 1, [0x22, 0x03c0_003f, 63, 0]);
+        third.insert(7, 1, [0, 0, 0, 1 << 14]);
+        let of = |cpuid: &Cpuid| Fingerprint::of(cpuid).unwrap();
+        assert_eq!(of(&one).caches, ["L1I 32 KiB 8-way"]);
+        assert_eq!(of(&third).features, ["fma", "prefetchi"]);
+        assert_eq!(of(&one), of(&one.clone()));
+        assert!(of(&one).hash != of(&other).hash && of(&one).hash != of(&third).hash);
+        assert_eq!(Fingerprint::of(&Cpuid::default()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Which processors a table is for.
 
 use super::{Library, Source};
-use crate::cpu::Cpu;
+use crate::Cpu;
 use crate::error::Result;
 use crate::tables::schema::TableFile;
 use crate::tables::{CoreKind, Signature, Table};
