@@ -1,8 +1,104 @@
-//! The answer: which table, by what, and what contradicts it.
+//! Facts that a processor shows for or against a table; the answer: which table, by what, and what contradicts it. Among
+//! the tables that features leave, the rates of the self-test decide.
 
-use super::fact::Fact;
-use crate::tables::CoreKind;
-use serde::Serialize;
+use crate::cpuid::{CacheLevel, CoreType, Feature, Group};
+use crate::self_test::Answers;
+use crate::tables::facts::Renamed;
+use crate::tables::{CoreKind, Library, Table};
+use crate::{Cache, Result};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A rate that the self-test measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Instructions a cycle.
+    Width,
+    /// Additions of a constant to one register, a cycle: more than one are eliminated.
+    ConstantAdds,
+    /// Moves between registers on one chain, a cycle: more than one are eliminated.
+    Moves,
+}
+
+/// One observation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fact {
+    /// Family, model and stepping are the table's.
+    Model,
+    /// A feature is there.
+    Has(Feature),
+    /// A feature is not there.
+    Lacks(Feature),
+    /// All features of a group are switched off.
+    Without(Group),
+    /// The shape of a cache.
+    Cache(CacheLevel, Cache),
+    /// The highest basic leaf.
+    HighestLeaf(u32),
+    /// Kind and native model of the core.
+    Core(CoreType),
+    /// A rate that the self-test measured, a cycle.
+    Measured(Rate, f64),
+}
+
+impl Fact {
+    /// Its kind, for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Has(_) => "feature",
+            Self::Lacks(_) | Self::Without(_) => "missing",
+            Self::Cache(..) => "cache",
+            Self::HighestLeaf(_) => "highest_leaf",
+            Self::Core(_) => "core_type",
+            Self::Measured(..) => "measured",
+        }
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model => f.write_str("family and model"),
+            Self::Has(feature) => write!(f, "{} (leaf {})", feature.name(), feature.place()),
+            Self::Lacks(feature) => write!(f, "no {} (leaf {})", feature.name(), feature.place()),
+            Self::Without(Group::Avx512) => f.write_str("no AVX-512 at all"),
+            Self::Without(Group::Amx) => f.write_str("no AMX at all"),
+            Self::Without(_) => f.write_str("no AVX at all"),
+            Self::Cache(level, shape) => {
+                let (size, ways) = (shape.bytes() / 1024, shape.ways);
+                write!(f, "{} {size} KiB, {ways}-way", level.name())
+            }
+            Self::HighestLeaf(leaf) => write!(f, "highest leaf {leaf:x}"),
+            Self::Core(core) => {
+                let kind = match core.kind {
+                    0x20 => "Atom",
+                    0x40 => "Core",
+                    _ => "unknown kind",
+                };
+                write!(f, "{kind}, native model {} (leaf 1a)", core.native)
+            }
+            Self::Measured(rate, value) => {
+                let what = match rate {
+                    Rate::Width => "instructions",
+                    Rate::ConstantAdds => "dependent additions of a constant",
+                    Rate::Moves => "dependent moves",
+                };
+                write!(f, "{value:.1} {what} a cycle")
+            }
+        }
+    }
+}
+
+impl Serialize for Fact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut fact = serializer.serialize_struct("Fact", 2)?;
+        fact.serialize_field("kind", self.kind())?;
+        fact.serialize_field("text", &self.to_string())?;
+        fact.end()
+    }
+}
 
 /// Basis of the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
@@ -114,4 +210,110 @@ impl Identity {
     pub fn against<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Fact> {
         self.contradicted.iter().filter(move |c| c.table == table).map(|c| &c.fact)
     }
+}
+
+/// Rates that were measured, in instructions a cycle; what was not is not asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Measured {
+    /// Instructions a cycle, in the best mix.
+    pub width: Option<f64>,
+    /// Additions of a constant to one register.
+    pub constant_adds: Option<f64>,
+    /// Moves between registers, each of the result of the one before.
+    pub moves: Option<f64>,
+}
+
+impl From<&Answers> for Measured {
+    fn from(answers: &Answers) -> Self {
+        let Answers { width, constant_adds, moves, .. } = *answers;
+        Self { width, constant_adds, moves }
+    }
+}
+
+/// How far a rate may lie from what a table states.
+const ERROR: f64 = 0.1;
+/// A chain is longer than one a cycle only if renaming shortens it.
+const ELIMINATED: f64 = 1.2;
+
+/// Chooses among the candidates of `identity` by what was measured; leaves a table that is chosen
+/// already, and says what contradicts it. Rates that no table states decide nothing.
+///
+/// # Errors
+/// A candidate's table cannot be read.
+pub fn settle(mut identity: Identity, measured: Measured, library: &Library) -> Result<Identity> {
+    if let Some(name) = identity.table.clone() {
+        let against = contradicting(&*library.load(&name)?, measured);
+        let note = |fact| Contradiction { table: name.clone(), fact };
+        identity.contradicted.extend(against.into_iter().map(note));
+        let mut others = Vec::new();
+        for other in &identity.others {
+            let is_possible = contradicting(&*library.load(other)?, measured).is_empty();
+            others.extend(is_possible.then(|| other.clone()));
+        }
+        identity.others_differ.retain(|other| others.contains(other));
+        identity.others = others;
+        return Ok(identity);
+    }
+    let mut left = Vec::new();
+    for name in &identity.candidates {
+        let table = library.load(name)?;
+        let against = contradicting(&table, measured);
+        if against.is_empty() {
+            left.push((name.clone(), table));
+        } else {
+            let note = |fact| Contradiction { table: name.clone(), fact };
+            identity.contradicted.extend(against.into_iter().map(note));
+        }
+    }
+    match &left[..] {
+        // Nothing that was measured fits: the measured facts stand alone.
+        [] => identity.candidates.clear(),
+        [(name, table)] if identity.candidates.len() > 1 => {
+            identity.table = Some(name.clone());
+            identity.core = table.core;
+            identity.by = By::Measurement;
+            identity
+                .evidence
+                .extend(measured.rates().map(|(rate, value)| Fact::Measured(rate, value)));
+            identity.candidates.clear();
+        }
+        _ => identity.candidates = left.into_iter().map(|(name, _)| name).collect(),
+    }
+    Ok(identity)
+}
+
+impl Measured {
+    fn rates(self) -> impl Iterator<Item = (Rate, f64)> {
+        let all = [
+            (Rate::Width, self.width),
+            (Rate::ConstantAdds, self.constant_adds),
+            (Rate::Moves, self.moves),
+        ];
+        all.into_iter().filter_map(|(rate, value)| Some((rate, value?)))
+    }
+}
+
+/// The rates that a table's facts contradict.
+fn contradicting(table: &Table, measured: Measured) -> Vec<Fact> {
+    let is_against = |(rate, value): &(Rate, f64)| match rate {
+        Rate::Width => !agrees(*value, f64::from(width(table))),
+        Rate::ConstantAdds => differs(table, Renamed::AddConstant, *value),
+        Rate::Moves => differs(table, Renamed::Mov, *value),
+    };
+    measured.rates().filter(is_against).map(|(rate, value)| Fact::Measured(rate, value)).collect()
+}
+
+fn width(table: &Table) -> u32 {
+    let sustained = table.facts.sustained_width.as_ref().map(|s| s.with_two_loads);
+    sustained.unwrap_or(table.pipeline.width)
+}
+
+fn agrees(measured: f64, stated: f64) -> bool {
+    (measured / stated - 1.0).abs() <= ERROR
+}
+
+/// Whether the table says otherwise about what renaming does.
+fn differs(table: &Table, kind: Renamed, rate: f64) -> bool {
+    let stated = table.facts.renamed.as_ref().map(|renamed| renamed.kinds.contains(&kind));
+    stated.is_some_and(|stated| stated != (rate > ELIMINATED))
 }

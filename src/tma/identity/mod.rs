@@ -16,11 +16,6 @@
 
 mod answer;
 mod decide;
-mod fact;
-mod settle;
-mod weigh;
 
-pub use answer::{By, Claim, Contradiction, Identity};
+pub use answer::{By, Claim, Contradiction, Fact, Identity, Measured, Rate, settle};
 pub use decide::identify;
-pub use fact::{Fact, Rate};
-pub use settle::{Measured, settle};
