@@ -3,20 +3,20 @@
 //! `bench::selftest` asks, when a core is first used; `docs/method/blocks.md` has the questions. An
 //! answer that is missing is unknown, never assumed, and says why: each is known or open without the others.
 
-mod biased;
 mod open;
 mod predictors;
 mod remembered;
-
-pub use biased::{Biased, MODELLED, ONE_IN, Rate};
-pub use open::{Answer, Consumer, Open, Signs};
-pub use predictors::{Below, CallHistory, Calls, Returns, Rule, Rules, Targets};
-pub use remembered::{FIRST_MODELLED, LENGTHS, MODELLED_REPEATING, Remembered, Room, Sequence};
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+pub use open::{Answer, Consumer, Open, Signs};
+pub use predictors::{
+    Below, Biased, CallHistory, Calls, MODELLED, ONE_IN, Rate, Returns, Rule, Rules, Targets,
+};
+pub use remembered::{FIRST_MODELLED, LENGTHS, MODELLED_REPEATING, Remembered, Room, Sequence};
 
 /// The answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
