@@ -1,7 +1,25 @@
-//! Which nodes are flagged, which are mismeasured, and which one is the bottleneck.
+//! Results of an evaluation, for each node: which are flagged, which are mismeasured, and which one is the bottleneck.
 
-use super::result::Evaluation;
+use crate::quantity::Quantity;
 use crate::tables::{NodeId, NodeKind, Table};
+
+/// The result for one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeResult {
+    /// Value with error and running share; ratios as ratios.
+    pub quantity: Quantity,
+    /// Its terms had to come from several groups, which share no common time.
+    pub split: bool,
+    /// The vendor's threshold: holds, does not hold, or there is none (or a term is missing).
+    pub over: Option<bool>,
+}
+
+/// Results of all nodes of a table for one [`Counts`](crate::counts::Counts).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// By [`NodeId`](crate::tables::NodeId).
+    pub nodes: Vec<NodeResult>,
+}
 
 /// A share outside this range is *mismeasured*: −5 % to 105 %.
 pub const MISMEASURED: std::ops::RangeInclusive<f64> = -0.05..=1.05;

@@ -6,13 +6,12 @@
 //! Successive readings are not independent where a program has phases. So readings are put together
 //! in batches of 1, 2, 4, … as long as there are 4 batches, and the widest interval counts, with
 //! Student's t of the number of its batches (batch means: G. S. Fishman, *Discrete-Event Simulation*,
-//! §6.6). What no reading has seen is added by [`super::unseen`].
+//! §6.6). What no reading has seen is added by [`super::readings`].
 
+use super::flags::Evaluation;
 use super::layout::Layout;
-use super::readings::{MIN_READINGS, Readings};
-use super::result::Evaluation;
+use super::readings::{MIN_READINGS, Readings, Unseen};
 use super::scratch::{Scratch, common_clocks};
-use super::unseen::Unseen;
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 use smol_str::{SmolStr, format_smolstr};

@@ -40,15 +40,11 @@ mod flags;
 mod jackknife;
 mod layout;
 mod readings;
-mod result;
 mod scratch;
-mod unseen;
-
-pub use evaluate::Evaluator;
-pub use flags::{Flags, MISMEASURED, UNDECIDED_WITHOUT_ERROR, Undecided};
-pub use jackknife::student_t95;
-pub use readings::MIN_READINGS;
-pub use result::{Evaluation, NodeResult};
-
 #[cfg(test)]
 mod tests;
+
+pub use evaluate::Evaluator;
+pub use flags::{Evaluation, Flags, MISMEASURED, NodeResult, UNDECIDED_WITHOUT_ERROR, Undecided};
+pub use jackknife::student_t95;
+pub use readings::MIN_READINGS;
