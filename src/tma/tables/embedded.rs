@@ -1,12 +1,13 @@
-//! Tables and texts built into the program, in a form that needs no parsing.
+//! Tables and texts built into the program, in a form that needs no parsing, compressed.
 
-use super::packed::Packed;
-use super::schema::CoreKind;
-use super::signature::Signature;
+use super::schema::{CoreKind, Signature};
 use super::table::Table;
 use super::texts::Text;
 use crate::{Error, Result};
+use flate2::Compression;
+use flate2::read::{DeflateDecoder, DeflateEncoder};
 use std::fmt::Display;
+use std::io::{self, Read as _};
 
 /// Everything that is built in.
 #[derive(Debug)]
@@ -100,4 +101,37 @@ impl Table {
     pub fn encode(&self) -> postcard::Result<Vec<u8>> {
         postcard::to_stdvec(self)
     }
+}
+
+/// Built-in data as [`pack`] writes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed(pub &'static [u8]);
+
+impl Packed {
+    /// The data itself.
+    ///
+    /// # Errors
+    /// None in a sound build: the build itself has compressed it.
+    pub fn bytes(self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        DeflateDecoder::new(self.0).read_to_end(&mut bytes).map(|_| bytes)
+    }
+
+    /// The data as text.
+    ///
+    /// # Errors
+    /// As [`Packed::bytes`].
+    pub fn text(self) -> io::Result<String> {
+        let mut text = String::new();
+        DeflateDecoder::new(self.0).read_to_string(&mut text).map(|_| text)
+    }
+}
+
+/// Compresses data for embedding.
+///
+/// # Errors
+/// None: it is written to memory.
+pub fn pack(data: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    DeflateEncoder::new(data, Compression::best()).read_to_end(&mut packed).map(|_| packed)
 }
