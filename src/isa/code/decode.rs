@@ -1,7 +1,12 @@
-//! Bytes → the instructions of a block, and its live-in registers.
+//! Bytes → the instructions of a block, and its live-in registers; the block without the branch that ends it, and with all
+//! its loads from one address.
 
 use super::inst::{Inst, InstBuilder};
-use iced_x86::{Decoder, DecoderOptions, OpAccess, Register};
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionBlock, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use std::fmt;
 use tma::{Error, Result};
 
 /// A decoded block of at least one instruction, all of them valid.
@@ -131,6 +136,102 @@ fn is_truncated(bytes: &[u8]) -> bool {
     !decoded.is_invalid() && decoded.len() > bytes.len()
 }
 
+/// Why nothing is left of a block without the instruction that leaves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NothingLeft {
+    /// The block is empty.
+    Empty,
+    /// It has only this instruction.
+    Only(String),
+}
+
+impl fmt::Display for NothingLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty"),
+            Self::Only(text) => write!(f, "its only instruction is `{text}`"),
+        }
+    }
+}
+
+impl Block {
+    /// The block without a final instruction that leaves it, and that instruction if there is one.
+    ///
+    /// # Errors
+    /// The block has no other instruction.
+    pub fn without_exit(&self) -> std::result::Result<(Self, Option<&Inst>), NothingLeft> {
+        let last = self.instructions.last().ok_or(NothingLeft::Empty)?;
+        let leaves = matches!(
+            last.decoded.flow_control(),
+            FlowControl::Call
+                | FlowControl::IndirectCall
+                | FlowControl::Return
+                | FlowControl::IndirectBranch
+        );
+        if !leaves {
+            return Ok((self.clone(), None));
+        }
+        let rest = &self.bytes[..last.offset];
+        let rest = Self::decode(rest).map_err(|_| NothingLeft::Only(last.text.clone()))?;
+        Ok((rest, Some(last)))
+    }
+}
+
+/// The block with every operand that is only read from memory at `address`. Operands relative to the instruction
+/// pointer, those of strings and of the stack, and gathers stay as they are. What the loaded values depend on is lost.
+///
+/// # Errors
+/// There is no such operand, or the code cannot be encoded.
+///
+/// ```
+/// use isa::code::{Block, loads_at, parse_hex};
+///
+/// // add rdx, [rdi+rcx*8]; add rcx, 512; jne back
+/// let block = Block::decode(&parse_hex("480314cf 4881c100020000 75f3")?)?;
+/// let made = Block::decode(&loads_at(&block, 0x3000_0000)?)?;
+/// let texts: Vec<&str> = made.instructions.iter().map(|one| one.text.as_str()).collect();
+/// assert_eq!(texts, ["add rdx,[0x30000000]", "add rcx,0x200", "jne short 0"]);
+/// # Ok::<(), tma::Error>(())
+/// ```
+pub fn loads_at(block: &Block, address: u32) -> Result<Vec<u8>> {
+    let mut facts = InstructionInfoFactory::new();
+    let mut changed = false;
+    let mut at = |inst: &Inst| {
+        let mut made = inst.decoded;
+        if is_plain_load(&made, &mut facts) {
+            made.set_memory_base(Register::None);
+            made.set_memory_index(Register::None);
+            made.set_memory_index_scale(1);
+            made.set_memory_displacement64(address.into());
+            made.set_memory_displ_size(8);
+            changed = true;
+        }
+        made
+    };
+    let all: Vec<Instruction> = block.instructions.iter().map(&mut at).collect();
+    if !changed {
+        return Err(Error::failed("the block has no load whose address could be another"));
+    }
+    let block = InstructionBlock::new(&all, 0);
+    BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)
+        .map(|made| made.code_buffer)
+        .map_err(|e| Error::failed("the block cannot be encoded").because(e))
+}
+
+fn is_plain_load(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> bool {
+    let has_operand =
+        (0..instruction.op_count()).any(|number| instruction.op_kind(number) == OpKind::Memory);
+    let is_plain = has_operand
+        && !instruction.is_ip_rel_memory_operand()
+        && !instruction.is_vsib()
+        && !instruction.is_stack_instruction()
+        && instruction.mnemonic() != Mnemonic::Lea;
+    let memory = facts.info(instruction).used_memory();
+    is_plain
+        && !memory.is_empty()
+        && memory.iter().all(|one| matches!(one.access(), OpAccess::Read | OpAccess::CondRead))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +294,21 @@ mod tests {
         for hex in ["4801d8", "f30f58c1", "660f1f440000", "4839cf72f8", "9c58", "f3aa", "d9e8"] {
             assert_eq!(block(hex).refusal(), None, "{hex}");
         }
+    }
+
+    #[test]
+    fn final_calls_and_returns_are_omitted() {
+        let of = |hex: &str| Block::decode(&crate::code::parse_hex(hex).unwrap()).unwrap();
+        for (hex, rest, without) in [
+            ("4801d8 c3", "4801d8", Some("ret")),
+            ("4801d8 ffd0", "4801d8", Some("call rax")),
+            ("4801d8 75fb", "4801d875fb", None),
+        ] {
+            let block = of(hex);
+            let (kept, omitted) = block.without_exit().unwrap();
+            let omitted = omitted.map(|inst| inst.text.as_str());
+            assert_eq!((kept.hex().as_str(), omitted), (rest, without));
+        }
+        assert_eq!(of("c3").without_exit().unwrap_err(), NothingLeft::Only("ret".to_owned()));
     }
 }

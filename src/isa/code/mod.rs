@@ -17,32 +17,101 @@
 //! The only program that this module runs is the assembler.
 
 mod assemble;
-mod binary;
 mod decode;
 mod directives;
-mod exit;
-mod hex;
 mod inst;
 mod listing;
 mod markers;
-mod one_address;
 mod pasted;
 mod refusal;
 mod region;
-mod revealing;
+
+use crate::names::name;
+use listing::marked_code;
+use object::Object as _;
+use tma::{Error, Result};
 
 pub use assemble::{Syntax, assemble};
-pub use binary::read_binary;
-pub use decode::Block;
+pub use decode::{Block, NothingLeft, loads_at};
 pub use directives::check as check_directives;
-pub use exit::NothingLeft;
-pub(crate) use hex::MAX_BLOCK_BYTES;
-pub use hex::parse_hex;
 pub(crate) use inst::InstBuilder;
 pub use inst::{Inst, is_hint, text, text_in_block};
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use markers::{Marked, marked};
-pub use one_address::loads_at;
 pub use refusal::Refusal;
-pub use region::Region;
-pub(crate) use region::{Placeholders, cut, cut_among};
+pub(crate) use region::{MAX_BLOCK_BYTES, Placeholders, cut, cut_among};
+pub use region::{Region, parse_hex};
+
+/// The blocks of `data`: the code between IACA markers, or all of it if it has none and is not an
+/// ELF file. A file of hexadecimal digits is read as the bytes that they denote.
+///
+/// # Errors
+/// The input is empty or too long, markers do not pair, or an ELF file has no markers.
+pub fn read_binary(data: &[u8]) -> Result<Vec<Region>> {
+    if data.starts_with(b"\x7fELF") {
+        return program(data);
+    }
+    if let Ok(text) = std::str::from_utf8(data)
+        && let Ok(bytes) = parse_hex(text)
+    {
+        return Ok(vec![Region { name: None, bytes }]);
+    }
+    let marked = markers::iaca(data)?;
+    if marked.is_empty() {
+        return Ok(vec![Region { name: None, bytes: one(data)?.to_vec() }]);
+    }
+    let cut = |range| Ok(Region { name: None, bytes: one(&data[range])?.to_vec() });
+    marked.into_iter().map(cut).collect()
+}
+
+fn one(bytes: &[u8]) -> Result<&[u8]> {
+    match bytes.len() {
+        0 => Err(Error::failed("the block is empty")
+            .hint("give its machine code, raw or as hexadecimal digits")),
+        n if n > MAX_BLOCK_BYTES => Err(Error::failed("the block is too long")
+            .because(format!("it has {n} bytes; the limit is {MAX_BLOCK_BYTES}"))),
+        _ => Ok(bytes),
+    }
+}
+
+fn program(data: &[u8]) -> Result<Vec<Region>> {
+    let file = object::File::parse(data)
+        .map_err(|e| Error::failed("cannot read the program file").because(e))?;
+    if file.architecture() != object::Architecture::X86_64 {
+        return Err(Error::failed("cannot read blocks from this program").because(
+            match file.architecture() {
+                object::Architecture::I386 => {
+                    "it is a 32-bit program, and only code of x86-64 is analysed".to_owned()
+                }
+                other => format!("its architecture is {}, not x86-64", name(other)),
+            },
+        ));
+    }
+    let found = marked_code(&file)?;
+    if found.is_empty() {
+        return Err(Error::usage("a program needs a function, or IACA markers around a region").hint(
+            "give FILE:FUNCTION, FILE:FUNCTION+N or FILE:START..END; `tdtool block --list FILE:FUNCTION` \
+             lists blocks and loops, `tdtool report -- PROGRAM` finds hot ones",
+        ));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_bytes_and_hexadecimal_digits_give_the_same_block() {
+        let code = [0x48, 0x01, 0xd8];
+        assert_eq!(read_binary(&code).unwrap()[0].bytes, code);
+        assert_eq!(read_binary(b"48 01 d8\n").unwrap()[0].bytes, code);
+    }
+
+    #[test]
+    fn empty_oversized_and_malformed_inputs_are_errors() {
+        assert!(read_binary(b"").is_err());
+        assert!(read_binary(&[0x90; MAX_BLOCK_BYTES + 1]).is_err());
+        assert!(read_binary(b"\x7fELF").is_err());
+    }
+}
