@@ -1,15 +1,41 @@
-//! The simulator's state.
+//! The simulator's state, and the parameters of the search for memory dependencies.
 //!
 //! Every value carries its *origins*: the set of unknown values that it was computed from, as a bit
 //! mask. Bits 0 to 15 are the initial registers, the following ones loads from memory that was not
 //! stored to, and the last bit all results that are not evaluated.
 
-use super::address::{Address, Registers};
 use super::arithmetic::Flags;
-use super::operation::{Operation, Slot};
-use super::program::Back;
-use super::settings::InitialValues;
+use super::operation::{Address, Back, Operation, Registers, Slot};
 use super::shadow::{Shadow, low_bytes};
+
+/// Known values at the start of the first iteration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InitialValues {
+    /// General-purpose registers by encoding number.
+    pub registers: [Option<u64>; 16],
+    /// Address and value of eight-byte words.
+    pub memory: Vec<(u64, u64)>,
+    /// Value of all other aligned eight-byte words.
+    pub fill: Option<u64>,
+}
+
+/// Parameters of the search.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Entries of the reorder buffer: the maximum distance of a store and a dependent load, in
+    /// instructions.
+    pub window: u32,
+    /// Number of runs, each with different random values.
+    pub runs: u32,
+    /// Sets of initial values, which the runs use in rotation.
+    pub initial_values: Vec<InitialValues>,
+}
+
+/// Limit on [`Settings::window`].
+pub const MAX_WINDOW: u32 = 1 << 14;
+
+/// Limit on [`Settings::runs`].
+pub const MAX_RUNS: u32 = 1 << 10;
 
 /// First origin bit of the loads.
 pub const FIRST_LOAD: u32 = 16;

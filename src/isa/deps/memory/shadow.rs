@@ -1,10 +1,7 @@
-//! Simulated memory with, for each byte, its value and the step that stored it last. Memory that was
-//! never stored to has a random value that is fixed per address.
-
-use super::hash::splitmix64;
+//! Simulated memory with, for each byte, its value and the step that stored it last.
 
 /// The writer of bytes not stored to.
-pub const NO_WRITER: u16 = u16::MAX;
+const NO_WRITER: u16 = u16::MAX;
 /// Cells that a new table can hold.
 const INITIAL_CELLS: usize = 1024;
 
@@ -203,6 +200,14 @@ fn take(lanes: &[u64; 8], done: u32, count: u32) -> u64 {
     let low = lanes[lane] >> shift;
     let high = if shift / 8 + count > 8 { lanes[(lane + 1) & 7] << (64 - shift) } else { 0 };
     (low | high) & low_bytes(count)
+}
+
+/// The SplitMix64 generator's output for the state `x` (Steele, Lea, Flood 2014).
+pub fn splitmix64(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
 }
 
 #[cfg(test)]
