@@ -1,17 +1,38 @@
-//! The dependency graph: a node is the value that an instruction writes to a register, flag group or
-//! memory. An edge leads from a value to one computed from it, with the latency between the two
-//! operands.
+//! The dependency graph: a node is the value that an instruction writes to a register, flag group or memory.
 
-use super::edge::Edge;
 use super::forward::{self, ForwardClass};
-use super::store_paths::StorePaths;
 use crate::deps::Kind;
 use crate::deps::code::Code;
 use crate::deps::memory::MemoryDependency;
 use crate::deps::register_deps::RegisterDependency;
 use crate::effects::{ArchReg, Paths, Write};
-use crate::latency::{Input, Latencies, Latency, Output};
+use crate::latency::{Forward, Input, Latencies, Latency, Output};
 use iced_x86::Instruction;
+
+/// The path of a value from its writer through the reader to the reader's result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edge {
+    /// Node of the value read.
+    pub from: usize,
+    /// Node of the value computed from it.
+    pub to: usize,
+    /// Index of the instruction that wrote it.
+    pub writer: usize,
+    /// Index of the reading instruction.
+    pub reader: usize,
+    /// Iterations between writer and reader.
+    pub delta: u32,
+    /// Carrier of the value.
+    pub kind: Kind,
+    /// The register or flag group, unless it is memory.
+    pub reg: Option<crate::effects::ArchReg>,
+    /// For memory: index of the reader's access that loads it, and the forwarding class.
+    pub forward: Option<(usize, Forward)>,
+    /// Where the computed value goes.
+    pub output: Output,
+    /// Latency from writer's result to reader's result, including forwarding.
+    pub latency: Latency,
+}
 
 /// Nodes and edges.
 #[derive(Debug, Default)]
@@ -178,5 +199,55 @@ fn defined(instruction: &Instruction, write: &Write, latency: Latency) -> Latenc
     match has(instruction.rflags_undefined()) && !has(sets) {
         true => Latency { low: 0.0, ..latency },
         false => latency,
+    }
+}
+
+/// Paths of this many cycles or more are not short.
+const LONG: f64 = 2.0;
+/// Iterations that a path to the store may touch: it may cross one loop boundary.
+const ITERATIONS: usize = 2;
+
+/// The edges through registers and flags, by source node.
+pub struct StorePaths {
+    edges: Vec<Vec<(usize, f64, u32)>>,
+    stored: Vec<bool>,
+}
+
+impl StorePaths {
+    /// The paths of a graph with this many `nodes`; `stored` are the nodes that loads depend on.
+    pub fn of(nodes: usize, edges: &[Edge], stored: impl Iterator<Item = usize>) -> Self {
+        let mut paths = Self { edges: vec![Vec::new(); nodes], stored: vec![false; nodes] };
+        for edge in edges {
+            paths.edges[edge.from].push((edge.to, edge.latency.low, edge.delta));
+        }
+        for node in stored {
+            paths.stored[node] = true;
+        }
+        paths
+    }
+
+    /// Whether the longest path to a store, from these nodes with their cycles after the load, is at
+    /// least one and less than [`LONG`] cycles.
+    pub fn is_short(&self, loaded: Vec<(usize, f64)>) -> bool {
+        let mut most = vec![[None; ITERATIONS]; self.stored.len()];
+        let mut ahead: Vec<(usize, f64, usize)> =
+            loaded.into_iter().map(|(node, cycles)| (node, cycles, 0)).collect();
+        let mut longest = 0.0;
+        while let Some((node, cycles, iteration)) = ahead.pop() {
+            // Clamping to `LONG` bounds the visits of a node.
+            let cycles = f64::min(cycles, LONG);
+            if iteration >= ITERATIONS || most[node][iteration].is_some_and(|m| m >= cycles) {
+                continue;
+            }
+            most[node][iteration] = Some(cycles);
+            if self.stored[node] {
+                longest = f64::max(longest, cycles);
+            }
+            let next = self.edges[node].iter();
+            ahead.extend(next.map(|(to, latency, delta)| {
+                (*to, cycles + latency, iteration + usize::try_from(*delta).unwrap_or(ITERATIONS))
+            }));
+        }
+        (1.0..LONG).contains(&longest)
     }
 }

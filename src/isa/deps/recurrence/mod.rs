@@ -9,16 +9,11 @@
 //! | `components` | strongly connected components of the graph |
 //! | `ratio` | the slowest cycle: maximum of latency over iterations |
 
-mod components;
-mod edge;
 mod forward;
 mod graph;
 mod ratio;
-mod store_paths;
 #[cfg(test)]
 mod tests;
-
-pub use edge::Edge;
 
 use super::code::Code;
 use super::memory::MemoryDependency;
@@ -26,6 +21,8 @@ use super::register_deps::RegisterDependency;
 use crate::latency::Latencies;
 use graph::Graph;
 use ratio::{Cycle, WeightedEdge};
+
+pub use graph::Edge;
 
 /// Units per cycle of the integer weights.
 const UNITS_PER_CYCLE: f64 = 1000.0;
@@ -61,7 +58,7 @@ pub fn recurrences(
     for edge in &graph.edges {
         targets[edge.from].push(edge.to);
     }
-    let component = components::components(&targets);
+    let component = ratio::components(&targets);
     let mut groups: Vec<(usize, usize)> = (graph.edges.iter().enumerate())
         .filter(|(_, edge)| component[edge.from] == component[edge.to])
         .map(|(number, edge)| (component[edge.from], number))
