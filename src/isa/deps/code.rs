@@ -1,16 +1,17 @@
-//! The analysed code: a block, or a path of several blocks, executed as a loop.
+//! The analysed code: a block, or a path of several blocks, executed as a loop; which calls it follows; kinds of
+//! dependencies; the size of the reorder buffer.
 
 use crate::code::{text, text_in_block};
 use crate::effects::{Effects, Finder, stack};
 use crate::names::small;
 use crate::program::Located;
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use tma::tables::Facts;
-use tma::{Error, Result};
+use tma::{Core, Error, Result};
 
 /// Limit on the instructions of a region. It keeps the steps of a run, the largest window plus up to
 /// three iterations, within 16 bits.
-pub const MAX_INSTRUCTIONS: usize = 1 << 13;
+const MAX_INSTRUCTIONS: usize = 1 << 13;
 
 /// The instructions of an iteration, in order of execution.
 #[derive(Debug, Clone, Default)]
@@ -105,6 +106,88 @@ impl Code {
             0 => format!("[{base}]"),
             below if below < 0 => format!("[{base}-{}]", below.unsigned_abs()),
             above => format!("[{base}+{above}]"),
+        }
+    }
+}
+
+/// General-purpose registers that a callee may change: rax, rcx, rdx, rsi, rdi, r8 to r11 (System V
+/// ABI for x86-64, 3.2.1), by their encoding numbers.
+pub const CALLER_SAVED: u16 = 0b1111_1100_0111;
+
+/// Which calls the region follows into the callee: the next instruction is not the one after the
+/// call, or the region contains the return to that one.
+pub fn followed(code: &Code) -> Vec<bool> {
+    let all = &code.instructions;
+    let mut found = vec![false; all.len()];
+    let mut open: Vec<usize> = Vec::new();
+    for (number, instruction) in all.iter().enumerate() {
+        // After the last instruction comes the first one, of the next iteration.
+        let next = all.get(number + 1).or(all.first()).map_or(0, Instruction::ip);
+        match instruction.mnemonic() {
+            Mnemonic::Call => {
+                found[number] = number + 1 < all.len() && next != instruction.next_ip();
+                open.push(number);
+            }
+            // A return elsewhere is the region's own, not its last callee's.
+            Mnemonic::Ret => {
+                let returned = open.iter().rposition(|call| all[*call].next_ip() == next);
+                if let Some(at) = returned {
+                    found[open[at]] = true;
+                    open.truncate(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The carrier of a dependency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A general-purpose, vector, mask or x87 register.
+    Register,
+    /// A flag group.
+    Flag,
+    /// Memory.
+    Memory,
+}
+
+/// Overlap of a load with the store that it depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overlap {
+    /// A single store covers the load: the value is forwarded.
+    Full,
+    /// A single store covers part of the load; the other bytes come from the cache.
+    Partial,
+    /// Several stores overlap the load: it waits until they have been written to the cache.
+    Blocked,
+}
+
+/// The size of a reorder buffer, with its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Entries (µops); an instruction takes at least one.
+    pub entries: u32,
+    /// Where the size comes from.
+    pub source: String,
+}
+
+/// Entries assumed for unknown cores: those of a large core (Golden Cove), so that no dependency is
+/// missed.
+const DEFAULT_ENTRIES: u32 = 512;
+
+impl Window {
+    /// The reorder buffer of `core`, or a large default if it is not known.
+    pub fn of(core: &Core) -> Self {
+        match core.reorder_buffer() {
+            Some(known) => Self { entries: known.entries, source: known.source },
+            None => Self {
+                entries: DEFAULT_ENTRIES,
+                source: "default (Golden Cove), as this processor's is not known".into(),
+            },
         }
     }
 }

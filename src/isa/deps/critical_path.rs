@@ -4,9 +4,8 @@
 //! memory. Every instruction is taken once, as it was executed last before: at an instruction already in the slice the
 //! walk stops, so that a loop-carried dependency adds one iteration of itself.
 
-use super::analysis::Analysis;
-use super::code::Code;
-use super::kind::Kind;
+use super::Analysis;
+use super::code::{Code, Kind};
 use crate::effects::{ArchReg, Read, Role};
 use crate::latency::{Input, Latencies, Latency, Output, Source};
 use std::cmp::Reverse;

@@ -1,7 +1,6 @@
 //! Dependencies through registers and flags, which follow from the instructions alone.
 
-use super::calls::{CALLER_SAVED, followed};
-use super::code::Code;
+use super::code::{CALLER_SAVED, Code, followed};
 use crate::effects::{ArchReg, Effects, Role, Write};
 use iced_x86::{Instruction, Mnemonic, OpKind};
 

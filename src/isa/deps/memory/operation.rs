@@ -1,8 +1,7 @@
 //! A region decoded for fast evaluation: actions, the locations of their operands, and precomputed address expressions.
 
 use super::action::{Action, counts_in_rcx, select_action};
-use crate::deps::calls::{CALLER_SAVED, followed};
-use crate::deps::code::Code;
+use crate::deps::code::{CALLER_SAVED, Code, followed};
 use crate::effects::{Access, Effects};
 use crate::names::name;
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
