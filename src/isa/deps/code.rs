@@ -2,7 +2,7 @@
 //! dependencies; the size of the reorder buffer.
 
 use crate::code::{text, text_in_block};
-use crate::effects::{Effects, Finder, stack};
+use crate::effects::{Effects, Finder, x87};
 use crate::names::small;
 use crate::program::Located;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
@@ -36,7 +36,7 @@ impl Code {
         for piece in pieces {
             code.add(&piece.bytes, piece.start, core)?;
         }
-        stack::resolve(&code.instructions, &mut code.effects);
+        x87::resolve(&code.instructions, &mut code.effects);
         match code.instructions.len() {
             0 => Err(Error::failed("the block is empty")),
             n if n > MAX_INSTRUCTIONS => Err(Error::failed("the path is too long")
@@ -52,7 +52,7 @@ impl Code {
     pub fn of_bytes(bytes: &[u8], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
         code.add(bytes, 0, core)?;
-        stack::resolve(&code.instructions, &mut code.effects);
+        x87::resolve(&code.instructions, &mut code.effects);
         if code.instructions.is_empty() {
             return Err(Error::failed("the block is empty"));
         }
