@@ -1,11 +1,9 @@
-//! The memory of a program as its ELF file defines it: code and data that is read-only at run time,
-//! with relocations applied.
+//! The memory of a program as its ELF file defines it: code and data that is read-only at run time, and the functions that
+//! never return.
 //!
 //! Both `FILE:FUNCTION+N` and the hot blocks of a recording are resolved on this image, so they agree
 //! on the blocks.
 
-use super::memory::Memory;
-use super::no_return::never_returns;
 use crate::names::name;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::elf::{PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_RELATIVE};
@@ -17,6 +15,32 @@ use object::{
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::{Deref, Range};
+
+/// The program's memory as loaded: what the analysis may read apart from the function's own code.
+pub trait Memory {
+    /// `length` bytes at `address` (p_vaddr), with relocations applied; `None` if the memory is not
+    /// mapped or writable.
+    fn read(&self, address: u64, length: usize) -> Option<Vec<u8>>;
+
+    /// Whether `address`, outside the function, may be a jump target.
+    fn is_code(&self, address: u64) -> bool {
+        self.read(address, 1).is_some()
+    }
+
+    /// Whether a call of the function at `callee` returns; false only if it is known not to
+    /// (`abort`), so that the code after the call is not reached.
+    fn returns(&self, callee: u64) -> bool {
+        let _ = callee;
+        true
+    }
+}
+
+/// No memory, so that no jump table can be read.
+impl Memory for () {
+    fn read(&self, _: u64, _: usize) -> Option<Vec<u8>> {
+        None
+    }
+}
 
 /// A loadable segment.
 #[derive(Debug)]
@@ -228,6 +252,49 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
     }
 }
 
+/// Functions of the C and C++ standard libraries, compiler runtimes, and err(3).
+const NAMES: [&str; 30] = [
+    "_Exit",
+    "_Unwind_Resume",
+    "_ZSt9terminatev",
+    "__assert_fail",
+    "__chk_fail",
+    "__cxa_bad_cast",
+    "__cxa_bad_typeid",
+    "__cxa_call_unexpected",
+    "__cxa_pure_virtual",
+    "__cxa_rethrow",
+    "__cxa_throw",
+    "__cxa_throw_bad_array_new_length",
+    "__fortify_fail",
+    "__libc_fatal",
+    "__longjmp_chk",
+    "__stack_chk_fail",
+    "_exit",
+    "_longjmp",
+    "abort",
+    "err",
+    "errx",
+    "exit",
+    "longjmp",
+    "pthread_exit",
+    "quick_exit",
+    "rust_begin_unwind",
+    "siglongjmp",
+    "thrd_exit",
+    "verr",
+    "verrx",
+];
+
+/// Whether the function `name`, mangled as in the symbol table, never returns.
+fn never_returns(name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let name = name.split('@').next().unwrap_or(name);
+    NAMES.binary_search_by(|known| known.as_bytes().cmp(name.as_bytes())).is_ok()
+        || (name.starts_with("_ZSt") && name.contains("__throw_"))
+        || (name.starts_with("_ZN4core") && name.contains("9panicking"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,5 +337,14 @@ mod tests {
         let why = Image::new(&header).expect_err("an AArch64 file");
         assert_eq!(why, NoImage::Other(Architecture::Aarch64));
         assert_eq!(why.to_string(), "its architecture is Aarch64, not x86-64");
+    }
+
+    #[test]
+    fn names_are_sorted_and_found() {
+        assert!(NAMES.is_sorted_by_key(|n| n.as_bytes()));
+        for name in ["abort", "_ZSt20__throw_length_errorPKc", "exit@GLIBC_2.2.5"] {
+            assert!(never_returns(name.as_bytes()), "{name}");
+        }
+        assert!(!never_returns(b"exits") && !never_returns(b"_ZSt4sortv"));
     }
 }

@@ -1,10 +1,7 @@
-//! Symbolic values of the backward slice: an indirect jump's target in terms of the registers and
-//! memory at some point before it.
+//! Symbolic values of the backward slice: an indirect jump's target in terms of the registers and memory.
 //!
 //! Values have a normal form, so that the value that a comparison bounds is recognised in the address
 //! of a table entry.
-
-use super::terms::merged;
 
 /// Number of subexpressions after which a value is treated as unknown.
 const MAX_PARTS: usize = 48;
@@ -259,6 +256,23 @@ impl Value {
 fn extend(value: u64, bits: u8) -> u64 {
     let unused = u32::from(64 - bits);
     ((value << unused).cast_signed() >> unused).cast_unsigned()
+}
+
+/// The terms of a sum, each value once and in order, without those of factor 0; `add` adds factors.
+pub fn merged<V: Ord, N: Copy + Default + PartialEq>(
+    mut terms: Vec<(V, N)>,
+    add: impl Fn(N, N) -> N,
+) -> Vec<(V, N)> {
+    terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let mut merged: Vec<(V, N)> = Vec::with_capacity(terms.len());
+    for (value, factor) in terms {
+        match merged.last_mut() {
+            Some(last) if last.0 == value => last.1 = add(last.1, factor),
+            _ => merged.push((value, factor)),
+        }
+    }
+    merged.retain(|term| term.1 != N::default());
+    merged
 }
 
 #[cfg(test)]
