@@ -1,6 +1,6 @@
 //! Assumed latencies by kind of instruction, for instructions that no table lists.
 
-use super::model::{Forward, Input, Latency, Source};
+use super::{Forward, Input, Latency, Source};
 use crate::effects::Effects;
 use crate::names::name;
 use iced_x86::{Instruction, Mnemonic};

@@ -33,14 +33,13 @@
 //! [`super`] defines between which points the cycles count. An entry with an unknown form is an error.
 
 use super::form::{Address, Form};
-use super::invalid::Invalid;
-use super::model::{Forward, Input, Output, Value};
+use super::table_file::Invalid;
+use super::{Forward, Input, Output, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 use tma::{Core, Cpu, Error, Result};
 
 const SCHEMA: u32 = 2;

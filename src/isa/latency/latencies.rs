@@ -2,13 +2,13 @@
 
 use super::calibration::Calibration;
 use super::form::{Address, Form, Mask};
-use super::model::{Forward, Input, Latency, Output, Source};
 use super::table::Table;
-use super::twins::twins;
-use super::{assumed, deferred_add};
+use super::{Forward, Input, Latency, Output, Source, assumed, table_file};
 use crate::effects::{Effects, Read};
+use crate::names::name;
 use iced_x86::{Code, Instruction};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use tma::{Core, Error, Result};
 
 /// The latencies of one microarchitecture.
@@ -134,7 +134,7 @@ impl Latencies {
         let deferred_add = self.shipped.as_ref().and_then(|t| t.deferred_add()).filter(|_| {
             input == Input::Register
                 && producer.1.may_be_eliminated
-                && deferred_add::adds_constant(producer.0)
+                && table_file::adds_constant(producer.0)
         });
         deferred_add.map_or(own, |p| p.added_to(own, instruction, output))
     }
@@ -295,4 +295,49 @@ const RENAMED: f64 = 0.9;
 fn vector_bytes(instruction: &Instruction) -> Option<usize> {
     let registers = (0..instruction.op_count()).map(|at| instruction.op_register(at));
     registers.filter(|register| register.is_vector_register()).map(|register| register.size()).max()
+}
+
+/// All codes with the mnemonic, encoding and operand classes of `code`, itself included.
+fn twins(code: Code) -> &'static [Code] {
+    static GROUPS: OnceLock<(Vec<Vec<Code>>, Vec<usize>)> = OnceLock::new();
+    let (groups, group_of) = GROUPS.get_or_init(|| {
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut groups: Vec<Vec<Code>> = Vec::new();
+        let mut group_of = Vec::new();
+        for code in Code::values() {
+            let at = *known.entry(operation(code)).or_insert(groups.len());
+            if at == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[at].push(code);
+            group_of.push(at);
+        }
+        (groups, group_of)
+    });
+    group_of.get(code as usize).map_or(&[], |at| groups[*at].as_slice())
+}
+
+/// Mnemonic, encoding and the class of each operand: `r64_or_mem` and `r64_reg` are both `r64`.
+fn operation(code: Code) -> String {
+    let about = code.op_code();
+    let mut text = format!("{} {}", name(code.mnemonic()), name(about.encoding()));
+    for kind in about.op_kinds() {
+        let kind = name(*kind);
+        text.push(' ');
+        text.push_str(kind.split('_').next().unwrap_or_default());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_are_one_operation() {
+        assert!(twins(Code::Add_r64_rm64).contains(&Code::Add_rm64_r64));
+        assert!(!twins(Code::Add_r64_rm64).contains(&Code::Add_r32_rm32));
+        assert!(!twins(Code::Add_r64_rm64).contains(&Code::Sub_r64_rm64));
+        assert!(!twins(Code::Mulps_xmm_xmmm128).contains(&Code::VEX_Vmulps_xmm_xmm_xmmm128));
+    }
 }

@@ -1,9 +1,7 @@
 //! Shipped latency tables, resolved to iced-x86's instruction codes.
 
-use super::deferred_add::DeferredAdd;
-use super::invalid::Invalid;
-use super::model::{Forward, Input, Latency, Output};
-use super::table_file::{File, Lea, Load, Row, Values};
+use super::table_file::{DeferredAdd, File, Invalid, Lea, Load, Row, Values};
+use super::{Forward, Input, Latency, Output};
 use crate::effects::Effects;
 use crate::names::{name, small};
 use iced_x86::{Code, Instruction, Mnemonic, Register};

@@ -1,4 +1,4 @@
-//! The file format of the tables in `events/latency/`.
+//! The file format of the tables in `events/latency/`, and mistakes in files of latencies.
 //!
 //! ```toml
 //! schema = 1
@@ -51,13 +51,16 @@
 //!
 //! Classes: `gpr` with `gpr8`, `gpr16`, `gpr32`, `gpr64`; `xmm`, `ymm`, `zmm`, `mm`, `k`, `x87`;
 //! `imm`, `cl`.
+//!
+//! Measured in dependency chains of four instructions (tests/figures/native_chains.py). Slow shifts by
+//! such a count are documented in "The Alder Lake SHLX anomaly", tavianator.com, 2025.
 
-use super::deferred_add::DeferredAdd;
-use super::invalid::Invalid;
-use super::model::{Latency, Source};
-use super::source_name::{Name, intern};
+use super::{Latency, Output, Source};
+use iced_x86::{ConditionCode, Instruction, Mnemonic};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use tma::Cause;
 
 /// A latency in cycles, or its minimum and maximum.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -171,5 +174,108 @@ impl File {
             source.0 = intern(name.ok_or_else(|| Invalid::Source(key.to_owned()))?);
         }
         Ok(file)
+    }
+}
+
+/// The key of a source in a table's `[sources]`; its full name once the table is parsed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name(pub(super) &'static str);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|name| Self(intern(&name)))
+    }
+}
+
+/// Interns a source name for the lifetime of the program; there are only a few.
+fn intern(name: &str) -> &'static str {
+    static NAMES: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(Vec::new());
+    let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|n| **n == name) {
+        return known;
+    }
+    let leaked: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.push(leaked);
+    leaked
+}
+
+/// Extra cycles of the instruction that uses the sum.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeferredAdd {
+    store: f64,
+    shift: f64,
+    cmov: f64,
+    /// The source of these values.
+    pub source: Name,
+}
+
+impl DeferredAdd {
+    /// Extra cycles of `instruction` if it reads a deferred sum.
+    pub fn extra(&self, instruction: &Instruction, output: Output) -> f64 {
+        match () {
+            () if output == Output::Memory => self.store,
+            () if shifts(instruction.mnemonic()) => self.shift,
+            () if instruction.condition_code() != ConditionCode::None => self.cmov,
+            () => 0.0,
+        }
+    }
+
+    /// `latency` including the extra cycles.
+    pub fn added_to(&self, latency: Latency, instruction: &Instruction, output: Output) -> Latency {
+        let extra = self.extra(instruction, output);
+        let source = match latency.source {
+            Source::Table(_) if extra > 0.0 => Source::Table(self.source.0),
+            other => other,
+        };
+        Latency { low: latency.low + extra, high: latency.high + extra, source }
+    }
+}
+
+/// Whether `instruction` adds a constant, which renaming does if
+/// [`Effects::may_be_eliminated`](crate::effects::Effects::may_be_eliminated) is set.
+pub(super) fn adds_constant(instruction: &Instruction) -> bool {
+    use Mnemonic::{Add, Dec, Inc, Lea, Sub};
+    matches!(instruction.mnemonic(), Add | Sub | Inc | Dec | Lea)
+}
+
+fn shifts(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{Bswap, Rol, Ror, Rorx, Sar, Sarx, Shl, Shlx, Shr, Shrx};
+    matches!(mnemonic, Shl | Shr | Sar | Rol | Ror | Rorx | Shlx | Shrx | Sarx | Bswap)
+}
+
+/// A mistake in a shipped table or a calibration.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Invalid {
+    /// It cannot be parsed.
+    Toml(Cause<toml::de::Error>),
+    /// Its schema, and the one that is known.
+    Schema(u32, u32),
+    /// A source that it does not name.
+    Source(String),
+    /// More entries than can be numbered.
+    ManyEntries,
+    /// A word of a kind (`form`, `input`) that has no such word.
+    Unknown(&'static str, String),
+    /// A latency and its spread, of which one is no time.
+    Value(f64, f64),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml(error) => error.fmt(f),
+            Self::Schema(n, known) => write!(f, "schema {n} is not supported; expected {known}"),
+            Self::Source(key) => write!(f, "the source {key} is not listed in [sources]"),
+            Self::ManyEntries => f.write_str("too many entries"),
+            Self::Unknown(kind, word) => write!(f, "unknown {kind} {word}"),
+            Self::Value(cycles, spread) => write!(f, "{cycles} ± {spread} is not a valid latency"),
+        }
+    }
+}
+
+impl From<toml::de::Error> for Invalid {
+    fn from(error: toml::de::Error) -> Self {
+        Self::Toml(error.into())
     }
 }
