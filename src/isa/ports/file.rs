@@ -1,4 +1,4 @@
-//! The file format of the tables in `events/ports/`.
+//! The file format of the tables in `events/ports/`, and mistakes in them.
 //!
 //! ```toml
 //! schema = 1
@@ -34,9 +34,10 @@
 //! its register form; an EVEX form as its VEX form. `div` and `idiv` are dividers, `ms0` is the microcode
 //! sequencer.
 
-use super::invalid::Invalid;
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::fmt;
+use tma::Cause;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,5 +91,44 @@ impl File {
             return Err(Invalid::Schema(file.schema));
         }
         Ok(file)
+    }
+}
+
+/// A mistake in a table of ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invalid {
+    /// It cannot be parsed.
+    Toml(Cause<toml::de::Error>),
+    /// It has another schema.
+    Schema(u32),
+    /// A source that it does not name.
+    Source(String),
+    /// A word that is no form.
+    Form(String),
+    /// A form that it lists twice.
+    Twice(String),
+    /// More ports than the bound supports: the number, and the limit.
+    ManyPorts(usize, usize),
+    /// A word that is no port.
+    Port(String),
+    /// A number of µops that is no number.
+    Number(String),
+    /// Ports with a number of µops that is not above 0.
+    Amount(String),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml(error) => error.fmt(f),
+            Self::Schema(number) => write!(f, "schema {number} is not supported; expected 1"),
+            Self::Source(key) => write!(f, "source {key} is not in [sources]"),
+            Self::Form(name) => write!(f, "{name} is not a form"),
+            Self::Twice(name) => write!(f, "{name} has two entries"),
+            Self::ManyPorts(number, most) => write!(f, "{number} ports, of at most {most}"),
+            Self::Port(name) => write!(f, "no port {name}"),
+            Self::Number(word) => write!(f, "{word} is not a number"),
+            Self::Amount(kind) => write!(f, "{kind} has no amount"),
+        }
     }
 }

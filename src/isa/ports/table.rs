@@ -1,14 +1,12 @@
-//! Tables of ports, and lookup by instruction form.
+//! Tables of ports, lookup by instruction form, and instructions that need no port of their own.
 
-use super::file::File;
-use super::invalid::Invalid;
-use super::rename;
-use super::uops::{PortSet, Uops, Use};
+use super::file::{File, Invalid};
+use super::{PortSet, Uops, Use};
 use crate::code::is_hint;
 use crate::effects::{Access, Effects};
 use crate::latency::{Address, Form, Mask, code_named};
 use crate::names::{name, small};
-use iced_x86::{EncodingKind, Instruction, Mnemonic};
+use iced_x86::{ConditionCode, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::HashMap;
 use tma::{Core, Error, Result};
 
@@ -142,12 +140,12 @@ impl Ports {
 
     fn is_fused(&self, instruction: &Instruction, next: &Instruction) -> bool {
         let name = small(instruction.mnemonic());
-        self.fused.contains(&name) && rename::fuses(instruction, next)
+        self.fused.contains(&name) && fuses(instruction, next)
     }
 
     /// The µops of an instruction that is not fused with the next one.
     fn own(&self, instruction: &Instruction, effects: &Effects) -> Option<Uops> {
-        if let Some(why) = rename::without_port(instruction, effects) {
+        if let Some(why) = without_port(instruction, effects) {
             let source = "done at renaming, by the facts of the event table".to_owned();
             return Some(Uops { uses: Vec::new(), slots: 1.0, without: Some(why), source });
         }
@@ -266,4 +264,48 @@ fn uses(text: &str, names: &[String]) -> std::result::Result<Vec<Use>, Invalid> 
             .ok_or_else(|| Invalid::Amount(kind.to_owned()))
     };
     text.split_whitespace().map(one).collect()
+}
+
+/// Why renaming completes the instruction, if it does.
+fn without_port(instruction: &Instruction, effects: &Effects) -> Option<&'static str> {
+    if effects.may_be_eliminated {
+        return Some("eliminated at renaming");
+    }
+    // All-ones idioms, `sbb` and `cmp` break the dependency but execute.
+    (effects.breaks_dependency && gives_zero(instruction.mnemonic())).then_some("zero idiom")
+}
+
+fn gives_zero(mnemonic: Mnemonic) -> bool {
+    const ZERO: [&str; 8] = ["xor", "sub", "pxor", "xorp", "psub", "pcmpgt", "pandn", "andnp"];
+    let name = small(mnemonic);
+    let plain = name.strip_prefix('v').unwrap_or(&name);
+    ZERO.iter().any(|zero| plain.starts_with(zero))
+}
+
+/// Whether decoding fuses `instruction`, whose mnemonic the core can fuse, with the conditional
+/// branch `next`. Intel's optimization manual, "Macro-fusion": no memory destination, no memory
+/// operand together with an immediate; after `cmp`, `add` and `sub` no branch on sign, overflow or
+/// parity; after `inc` and `dec` no branch on the carry either. AMD's cores fuse more branches, which
+/// compilers do not emit.
+fn fuses(instruction: &Instruction, next: &Instruction) -> bool {
+    use ConditionCode as C;
+    if next.flow_control() != FlowControl::ConditionalBranch || !next.is_jcc_short_or_near() {
+        return false;
+    }
+    let kind = |at| instruction.op_kind(at);
+    let compares = matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
+    let memory = (0..instruction.op_count()).any(|at| kind(at) == OpKind::Memory);
+    let immediate = (0..instruction.op_count())
+        .any(|at| !matches!(kind(at), OpKind::Memory | OpKind::Register));
+    if memory && (immediate || !compares && kind(0) == OpKind::Memory) {
+        return false;
+    }
+    let condition = next.condition_code();
+    let signs = matches!(condition, C::o | C::no | C::s | C::ns | C::p | C::np);
+    let carry = matches!(condition, C::b | C::ae | C::be | C::a);
+    match instruction.mnemonic() {
+        Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub => !signs,
+        Mnemonic::Inc | Mnemonic::Dec => !signs && !carry,
+        _ => true,
+    }
 }
