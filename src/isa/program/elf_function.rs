@@ -1,8 +1,8 @@
-//! The functions of an ELF file: by name, or around an address.
+//! The functions of an ELF file: by name, or around an address; names of those without a symbol.
 
-use super::nameless::nameless_start;
-use super::unwind;
-use object::{Object as _, ObjectSymbol as _, SectionIndex, SymbolKind};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind};
+use std::cmp::Reverse;
 use std::ops::Range;
 use tma::error::nearest;
 use tma::{Error, Result};
@@ -65,7 +65,7 @@ pub fn around(file: &object::File<'_>, known: &[Known], address: u64) -> Result<
     let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
     let known = known.iter().find(|known| known.range.contains(&address)).map(Known::function);
     let unnamed = || {
-        let range = unwind::around(file, address)?;
+        let range = unwind_around(file, address)?;
         let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
         Some(Function { name, start: range.start, size, section: None })
     };
@@ -134,4 +134,70 @@ pub fn named(file: &object::File<'_>, known: &[Known], name: &str) -> Result<Fun
 fn is_clone(symbol: object::Result<&str>, name: &str) -> bool {
     let suffix = symbol.ok().and_then(|symbol| symbol.strip_prefix(name)?.strip_prefix('.'));
     suffix.is_some_and(|suffix| !suffix.starts_with("cold"))
+}
+
+/// The name of the function at `start` (p_vaddr) of a file, given by path or name.
+pub fn nameless(file: &str, start: u64) -> String {
+    let file = file.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("code");
+    format!("{file}+{start:#x}")
+}
+
+/// The address in such a name.
+pub fn nameless_start(name: &str) -> Option<u64> {
+    let (file, digits) = name.rsplit_once("+0x")?;
+    if file.is_empty() { None } else { u64::from_str_radix(digits, 16).ok() }
+}
+
+/// The smallest is the symbol of those at one address that `perf report` prefers (`choose_best_symbol` of
+/// util/symbol.c), so that names agree: with a size; not weak; global; fewer leading underscores; longer
+/// name.
+pub fn preference(name: &str, size: u64, is_weak: bool, is_global: bool) -> impl Ord + use<> {
+    let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
+    (size == 0, is_weak, !is_global, underscores, Reverse(name.len()))
+}
+
+/// The function that contains `address`: compilers describe every one, and stripping keeps that.
+fn unwind_around(file: &object::File<'_>, address: u64) -> Option<Range<u64>> {
+    let section = file.section_by_name(".eh_frame")?;
+    let mut frames = EhFrame::new(section.data().ok()?, LittleEndian);
+    frames.set_address_size(8);
+    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    let bases = BaseAddresses::default()
+        .set_eh_frame(section.address())
+        .set_text(address_of(".text"))
+        .set_got(address_of(".got"));
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let start = entry.initial_address();
+        let range = start..start.saturating_add(entry.len());
+        if range.contains(&address) {
+            return Some(range);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_gives_its_address_back() {
+        assert_eq!(nameless("/usr/bin/sort", 0x4327), "sort+0x4327");
+        assert_eq!(nameless_start("sort+0x4327"), Some(0x4327));
+        // A library whose name has a plus.
+        assert_eq!(nameless_start(&nameless("/lib/libstdc++.so.6", 0x10)), Some(0x10));
+        for other in ["main", "main+3", "+0x10", "main+0x", "0x4327"] {
+            assert_eq!(nameless_start(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn names_with_fewer_underscores_are_preferred() {
+        let of = |name| preference(name, 8, false, true);
+        assert!(of("random") < of("__random"));
+        assert!(preference("__random", 8, false, true) < preference("random", 8, true, false));
+    }
 }
