@@ -2,10 +2,8 @@
 
 use super::names::SoftwareKind;
 use super::recording::{
-    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source,
+    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, Skipped, Source, Unparsed,
 };
-use super::scope::Scope;
-use super::unparsed::Unparsed;
 use std::collections::HashMap;
 use std::time::Duration;
 use tma::error::{Error, Result};

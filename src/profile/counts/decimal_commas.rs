@@ -4,7 +4,7 @@
 //! Which comma is which follows from how perf writes numbers (tools/perf/util/stat-display.c): times with nine decimals,
 //! running shares with two, counts with two if they have a unit and with none otherwise.
 
-use super::scope::is_whole;
+use super::recording::is_whole;
 
 /// Decimals of a time stamp, of a running share and of a count with a unit.
 const OF_TIME: usize = 9;

@@ -1,12 +1,9 @@
 //! A recording and a table → counts of the table's events, with what a report must state.
 
-use super::groups::Groups;
-use super::imported::{Imported, Software, UnknownEvent};
-use super::modes::{self, Meaning, Mode};
-use super::names::{Match, Names, SoftwareKind};
-use super::rank::{TableMatch, best_tables};
+use super::groups::{self, Groups, Meaning, Mode};
+use super::names::{Match, Names, SoftwareKind, TableMatch, best_tables};
 use super::recording::{Block, Count, NameId, Recording, Row};
-use super::sessions;
+use super::sessions::{self, Imported, Software, UnknownEvent};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
@@ -204,7 +201,7 @@ impl<'a> Importer<'a> {
         }
         let of = |row: &Row| self.meaning.get(row.name as usize).copied().unwrap_or_default();
         let meanings: Vec<Meaning> = block.rows.iter().map(of).collect();
-        let modes = modes::shown(&meanings, &self.first_level);
+        let modes = groups::shown(&meanings, &self.first_level);
         for &mode in &modes {
             let mut part = counts.clone();
             if modes.len() > 1 {

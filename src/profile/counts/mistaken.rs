@@ -1,6 +1,6 @@
 //! Files that are given as counts by mistake, each with the command that was meant.
 
-use super::format::FORMATS;
+use super::recording::FORMATS;
 use super::{perf_json, plain, toplev};
 use std::path::Path;
 use tma::error::{Error, Result};

@@ -48,35 +48,25 @@
 mod aggregate;
 mod builder;
 mod decimal_commas;
-mod encoding;
 mod event_name;
-mod format;
 mod groups;
 mod import;
-mod imported;
-mod lines;
 mod mistaken;
-mod modes;
 pub mod names;
 mod perf_csv;
 mod perf_json;
 mod plain;
-mod rank;
 mod reader;
 mod recording;
-mod scope;
 mod sessions;
-mod stat_record;
 mod toplev;
-mod unparsed;
 
 pub use aggregate::{Over, aggregate};
-pub use format::Format;
 pub use import::{Options, counts};
-pub use imported::{Imported, Software, UnknownEvent};
-pub use names::{Match, Names, SoftwareKind, resolve};
-pub use rank::{TableMatch, best_tables};
+pub use names::{Match, Names, SoftwareKind, TableMatch, best_tables, resolve};
 pub use reader::{folder_error, read};
-pub use recording::{Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source};
-pub use scope::{Scope, ScopeKind};
-pub use unparsed::Unparsed;
+pub use recording::{
+    Block, Count, Format, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, ScopeKind, Skipped,
+    Source, Unparsed,
+};
+pub use sessions::{Imported, Software, UnknownEvent};

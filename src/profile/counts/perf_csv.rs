@@ -8,9 +8,7 @@
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::decimal_commas;
-use super::recording::Count;
-use super::scope::{Scope, ScopeKind, is_whole, scope_of};
-use super::unparsed::Unparsed;
+use super::recording::{Count, Scope, ScopeKind, Unparsed, is_whole, scope_of};
 use tma::error::Result;
 
 /// Characters that cannot be a separator because values and names contain them.

@@ -5,9 +5,7 @@
 //! `cpu`, `core`, `die`, `cluster`, `cache`, `socket`, `node`, `thread`.
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
-use super::recording::Count;
-use super::scope::{Scope, ScopeKind};
-use super::unparsed::Unparsed;
+use super::recording::{Count, Scope, ScopeKind, Unparsed};
 use serde_json::{Map, Value};
 use tma::error::Result;
 
@@ -267,9 +265,9 @@ fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, Unparsed> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::Format;
     use super::super::recording::{Recording, Source};
     use super::*;
+    use crate::counts::recording::Format;
 
     fn read(text: &str) -> (bool, Recording) {
         let mut builder = Builder::default();

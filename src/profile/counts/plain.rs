@@ -5,9 +5,7 @@
 //! (0..=1); values above 1 and the column `running_pct` are percent.
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
-use super::recording::Count;
-use super::scope::scope_of;
-use super::unparsed::Unparsed;
+use super::recording::{Count, Unparsed, scope_of};
 use std::borrow::Cow;
 use tma::error::Result;
 

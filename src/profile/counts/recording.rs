@@ -1,9 +1,7 @@
-//! Recorded counts as they were written: rows, blocks, files.
+//! Recorded counts as they were written: rows, blocks, files; their formats and scopes, and why a line is skipped.
 
-use super::format::Format;
-use super::scope::Scope;
-use super::unparsed::Unparsed;
 use crate::session::Session;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -160,5 +158,213 @@ impl Recording {
             parts.push(scope.to_string());
         }
         (!parts.is_empty()).then(|| parts.join(" "))
+    }
+}
+
+/// The part of the machine or the workload that a block was counted on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Kind of part.
+    pub kind: ScopeKind,
+    /// Its name in reports: `cpu3`, `S0-D0-C1`, `bash-4711`.
+    pub name: String,
+    /// The control group (`--for-each-cgroup`).
+    pub cgroup: Option<String>,
+}
+
+/// Kind of a [`Scope`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ScopeKind {
+    /// All of it: only the control group is given.
+    Whole,
+    /// A logical CPU (`-A`).
+    Cpu,
+    /// A physical core (`--per-core`).
+    Core,
+    /// A die, cluster or cache (`--per-die`, `--per-cluster`, `--per-cache`).
+    Die,
+    /// A socket (`--per-socket`).
+    Socket,
+    /// A NUMA node (`--per-node`).
+    Node,
+    /// A thread (`--per-thread`).
+    Thread,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match (&self.cgroup, self.name.is_empty()) {
+            (Some(cgroup), true) => write!(f, "cgroup {cgroup}"),
+            (Some(cgroup), false) => write!(f, " cgroup {cgroup}"),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// Parses `CPU3`, `S0`, `S0-D0-C1`, `S0-D0-L3-ID0`, `N1`, `comm-4711`; `counts_cpus` if a number of
+/// CPUs follows, so that it is no CPU or thread. `None` if it is no scope.
+pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
+    let made = |kind, name: &str| Some(Scope { kind, name: name.to_owned(), cgroup: None });
+    if let Some(cpu) = name.strip_prefix("CPU")
+        && is_whole(cpu)
+    {
+        return made(ScopeKind::Cpu, &format!("cpu{cpu}"));
+    }
+    if is_whole(name) && !counts_cpus {
+        return made(ScopeKind::Cpu, &format!("cpu{name}"));
+    }
+    let parts: Vec<&str> = name.split('-').collect();
+    let numbered = |part: &str, prefix: &str| part.strip_prefix(prefix).is_some_and(is_whole);
+    match parts.as_slice() {
+        [s] if numbered(s, "S") => made(ScopeKind::Socket, name),
+        [n] if numbered(n, "N") => made(ScopeKind::Node, name),
+        [s, c] if numbered(s, "S") && numbered(c, "C") => made(ScopeKind::Core, name),
+        [s, d, c] if numbered(s, "S") && numbered(d, "D") && numbered(c, "C") => {
+            made(ScopeKind::Core, name)
+        }
+        [s, d, ..] if numbered(s, "S") && (numbered(d, "D") || numbered(d, "L")) => {
+            made(ScopeKind::Die, name)
+        }
+        [_, .., pid] if !counts_cpus && is_whole(pid) => made(ScopeKind::Thread, name),
+        _ => None,
+    }
+}
+
+/// Whether a field is a whole number.
+pub(super) fn is_whole(field: &str) -> bool {
+    !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The inputs that are read, as a hint after an error.
+pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a recording is a \
+     session of `tdtool record`, perf.data, or the output of `perf stat -x,`, `perf stat -j`, \
+     `perf stat record`, `toplev --valcsv`, or CSV lines `event,value`";
+
+/// Format of a file, recognised by content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    /// `perf stat -x SEP`.
+    PerfCsv {
+        /// The separator.
+        separator: String,
+    },
+    /// `perf stat -j`: one JSON object per line.
+    PerfJson,
+    /// `perf stat record`.
+    PerfStatRecord,
+    /// toplev's `--valcsv`.
+    Toplev,
+    /// `event,value` or `trial,event,value`.
+    Plain {
+        /// The separator.
+        separator: char,
+    },
+    /// A session of `tdtool record`.
+    Session,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Format::PerfCsv { separator } => {
+                write!(f, "perf stat -x{}", separator.escape_default())
+            }
+            Format::PerfJson => f.write_str("perf stat -j"),
+            Format::PerfStatRecord => f.write_str("perf stat record"),
+            Format::Toplev => f.write_str("toplev --valcsv"),
+            Format::Plain { .. } => f.write_str("event,value CSV"),
+            Format::Session => f.write_str("tdtool session"),
+        }
+    }
+}
+
+/// Why a line of a file of counts is skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unparsed {
+    /// A constant that is not known.
+    Constant,
+    /// A value that is no number.
+    NoNumber,
+    /// A value that is not finite.
+    Infinite,
+    /// A value below 0.
+    Negative,
+    /// A value above that of any counter.
+    Large,
+    /// A line that is cut off.
+    CutOff,
+    /// `perf stat` writes no such line.
+    Foreign,
+    /// No event follows the count.
+    NothingCounted,
+    /// A number is where the unit should be.
+    NoUnit,
+    /// A run time that is none.
+    RunTime,
+    /// A running share that is no percentage.
+    Percentage,
+    /// The slash that ends a PMU's event is missing.
+    OpenEvent,
+    /// A line that is no JSON; the rest of the file cannot be read either.
+    NoJson,
+    /// A JSON value that is no object.
+    NoObject,
+    /// No whole JSON object.
+    PartOfObject,
+    /// It has neither a count nor a metric.
+    NoCount,
+    /// It names no event.
+    NoEvent,
+    /// An interval that is no time.
+    Interval,
+    /// It has too few columns.
+    FewColumns,
+    /// It has too many columns.
+    ManyColumns,
+    /// It has other columns than the header says.
+    OtherColumns,
+    /// It has no value.
+    NoValue,
+    /// A group that is no number.
+    Group,
+    /// A running share that is neither a share nor a percentage.
+    Share,
+    /// A time stamp that is no number.
+    NoTime,
+    /// A time stamp that is no time.
+    Time,
+}
+
+impl fmt::Display for Unparsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Constant => "not a constant this version knows",
+            Self::NoNumber => "the value is not a number",
+            Self::Infinite => "the value is not a finite number",
+            Self::Negative => "the value is negative",
+            Self::Large => "the value is larger than any counter",
+            Self::CutOff => "the line is cut off",
+            Self::Foreign => "not a line of perf stat",
+            Self::NothingCounted => "there is no event after the count",
+            Self::NoUnit => "a number in place of the unit (decimal commas? use `-x;`)",
+            Self::RunTime => "the run time is not a number of nanoseconds",
+            Self::Percentage => "the running share is not a percentage",
+            Self::OpenEvent => "the event has no closing `/`",
+            Self::NoJson => "not JSON: nothing of the file from here on is read",
+            Self::NoObject => "a value that is no object is not read",
+            Self::PartOfObject => "not a whole JSON object",
+            Self::NoCount => "there is neither a count nor a metric",
+            Self::NoEvent => "there is no event",
+            Self::Interval => "the interval is not a time in seconds",
+            Self::FewColumns => "columns are missing",
+            Self::ManyColumns => "there are more columns than expected",
+            Self::OtherColumns => "the number of columns differs from the header's",
+            Self::NoValue => "there is no value",
+            Self::Group => "the group is not a number",
+            Self::Share => "the running share is neither 0 to 1 nor a percentage",
+            Self::NoTime => "the time stamp is not a number",
+            Self::Time => "the time stamp is not a time in seconds",
+        })
     }
 }

@@ -1,12 +1,54 @@
-//! Counts of a session: their event ids refer to the table they were recorded with, whose text is in
-//! the session; event names map them to the table at hand.
+//! Counts of a table's events, with what a report must state about them; those of sessions and of `perf stat record`.
 
-use super::imported::{Imported, Software};
+use super::builder::{BlockKey, Builder, ParsedCount};
+use super::recording::{Count, Format, Source};
+use crate::perfdata::{self, StatCount, StatEvent};
 use crate::session::Session;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
 use tma::quantity::Missing;
 use tma::tables::{EventId, Table};
+
+/// Counts of software events in one block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Software {
+    /// As [`Counts::scope`].
+    pub scope: Option<String>,
+    /// As [`Counts::interval`].
+    pub interval: Option<(Duration, Duration)>,
+    /// Value by perf's event name; times in the unit that perf prints (task-clock in milliseconds,
+    /// duration_time in nanoseconds).
+    pub values: BTreeMap<String, std::result::Result<f64, Missing>>,
+}
+
+/// An event the table does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEvent {
+    /// As written.
+    pub name: String,
+    /// `FILE:LINE` of its first occurrence.
+    pub place: String,
+    /// Number of occurrences.
+    pub occurrences: u64,
+}
+
+/// Counts of a table's events in a recording.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Imported {
+    /// One for each block with counts, in file order.
+    pub counts: Vec<Counts>,
+    /// Software counts, for blocks that have some.
+    pub software: Vec<Software>,
+    /// Events that the table does not have, in order of appearance.
+    pub unknown: Vec<UnknownEvent>,
+    /// Number of rows of the other kind of core of a hybrid, which this table does not describe.
+    pub other_core: u64,
+    /// Facts about the import that a report must state.
+    pub notes: Vec<String>,
+}
 
 /// Adds the session's counts for `table`.
 ///
@@ -89,4 +131,94 @@ fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
         }
     }
     Ok(out)
+}
+
+/// Reads the counts of a perf.data file; one with samples is refused.
+///
+/// # Errors
+/// It cannot be read, or has no counts.
+pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
+    let name = path.display();
+    if !perfdata::holds_counts(path) {
+        let error = Error::failed(format!("{name}: this is perf.data, with samples, not counts"))
+            .because("several files are read together only if they hold counts");
+        return Err(with_command(error, "tdtool report", path));
+    }
+    let found = perfdata::stat(path)?;
+    let mut nothing = found.rounds.iter().flat_map(|round| &round.counts);
+    if nothing.all(Option::is_none) {
+        let error = Error::failed(format!("{name}: `perf stat record` wrote no count"))
+            .because(found.damage.unwrap_or_else(|| "it ended before its first interval".into()));
+        return Err(with_command(error, "perf stat report -i", path));
+    }
+    builder.start_file(Source { path: path.to_owned(), format: Format::PerfStatRecord, runs: 1 });
+    if let Some(damage) = found.damage {
+        builder.recording().notes.push(format!("{name} is damaged: {damage}"));
+    }
+    if found.is_of_parts {
+        let note = format!(
+            "{name}: counts are summed over CPUs and threads; `perf stat report` shows them apart"
+        );
+        builder.recording().notes.push(note);
+    }
+    if found.idle_counters > 0 {
+        let (idle, all) = (found.idle_counters, found.counters);
+        let note =
+            format!("{name}: {idle} of {all} counters never ran; the sums lack their counts");
+        builder.recording().notes.push(note);
+    }
+    for round in &found.rounds {
+        let time = (!round.is_whole).then_some(round.end);
+        let key = BlockKey { time, ..BlockKey::default() };
+        for (event, count) in found.events.iter().zip(&round.counts) {
+            builder.row(0, &key, &parsed(event, *count))?;
+        }
+        if round.is_whole && round.end > 0 {
+            builder.row(0, &key, &duration(round.end))?;
+        }
+    }
+    Ok(())
+}
+
+/// With a hint at a command that reads the file, if it can be read again.
+fn with_command(error: Error, command: &str, path: &Path) -> Error {
+    match tma::shell::file(path) {
+        Some(file) => error.hint(format!("`{command} {file}` shows it")),
+        None => error,
+    }
+}
+
+fn parsed(event: &StatEvent, count: Option<StatCount>) -> ParsedCount<'_> {
+    let value = match count.map(|count| count.value) {
+        None => Count::NotSupported,
+        Some(None) => Count::NotCounted,
+        Some(Some(value)) => Count::Value(value),
+    };
+    let counted = count.filter(|count| count.value.is_some());
+    ParsedCount {
+        name: &event.name,
+        count: value,
+        running: counted.map(|count| count.running),
+        run_time: counted.map(|count| count.run_time),
+        group: None,
+        unit: unit(event),
+    }
+}
+
+/// The unit of a count. perf scales its clocks when it prints them: the file has nanoseconds.
+fn unit(event: &StatEvent) -> &str {
+    let is_clock = ["task-clock", "cpu-clock"].iter().any(|clock| event.name.starts_with(clock));
+    if is_clock && event.scale == 1.0 { "ns" } else { &event.unit }
+}
+
+/// Wall time, as perf prints it.
+fn duration<'a>(nanoseconds: u64) -> ParsedCount<'a> {
+    ParsedCount {
+        name: "duration_time",
+        count: Count::Value(nanoseconds as f64),
+        running: None,
+        run_time: None,
+        group: None,
+        unit: "",
+    }
 }

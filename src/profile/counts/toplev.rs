@@ -7,9 +7,7 @@
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::plain;
-use super::recording::Count;
-use super::scope::{Scope, ScopeKind, scope_of};
-use super::unparsed::Unparsed;
+use super::recording::{Count, Scope, ScopeKind, Unparsed, scope_of};
 use tma::error::Result;
 
 /// Indices of the columns.
