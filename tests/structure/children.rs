@@ -14,7 +14,7 @@ const OTHERS: [(&str, &str); 5] = [
     ("src/isa/code/assemble.rs", "the assembler of `--asm`, which reads a few lines"),
     ("src/probe/regions/libraries.rs", "the dynamic linker, which lists libraries"),
     ("src/probe/process/map_many.rs", "a test's cat, which has an alarm"),
-    ("src/profile/files/http.rs", "the status of an HTTP response"),
+    ("src/profile/files/search.rs", "the status of an HTTP response"),
 ];
 
 /// All Rust files below a folder, without build outputs.

@@ -1,6 +1,6 @@
-//! ELF headers that the loader reads: program headers, and the build-id in the notes.
+//! ELF headers that the loader reads: program headers, and the build-id in the notes, compared and printed.
 
-use super::unreadable::Unreadable;
+use super::gap::Unreadable;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, FileKind, ReadRef, elf};
 
@@ -163,6 +163,18 @@ where
     own.map(|note| note.desc().to_vec())
 }
 
+/// Whether two build-ids are the same: older perf pads shorter ones to 20 bytes with zeros.
+pub(crate) fn same_id(left: &[u8], right: &[u8]) -> bool {
+    let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
+    let (start, padding) = long.split_at(short.len());
+    !short.is_empty() && start == short && padding.iter().all(|&byte| byte == 0)
+}
+
+/// Build-ids as tools print them.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,5 +197,13 @@ mod tests {
         // After the segment's end, on its page.
         assert_eq!(layout.address_of(0xd40), Some(0x1d40));
         assert_eq!(layout.address_of(0x1000), None);
+    }
+
+    #[test]
+    fn build_ids_may_be_padded_but_not_differ() {
+        assert!(same_id(&[1, 2, 0, 0], &[1, 2]));
+        assert!(same_id(&[1, 2], &[1, 2]));
+        assert!(!same_id(&[1, 2, 3], &[1, 2]));
+        assert!(!same_id(&[0, 0], &[]));
     }
 }

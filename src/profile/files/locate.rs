@@ -1,17 +1,18 @@
-//! Finds the file of a module, and checks that it is the recorded one.
+//! Finds the file of a module, checks that it is the recorded one, and says why it was not found; a program whose
+//! recording does not say where it was mapped.
 
-use super::build_id::{hexadecimal, same_id};
-use super::gap::Gap;
-use super::layout::Layout;
-use super::part::Part;
-use super::place::Place;
+use super::gap::{Gap, shortened};
+use super::layout::{Layout, hexadecimal, same_id};
+use super::place::{Part, Place};
 use super::search::SearchPaths;
 use crate::module::{Module, ModuleKind};
+use crate::record::Mapping;
 use object::ReadCache;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tma::Error;
 
 /// A module's file.
 #[derive(Debug)]
@@ -100,4 +101,187 @@ fn differs(module: &Module, layout: &Layout, unknown: bool) -> Option<Gap> {
     };
     let shown = |id: Option<&[u8]>| id.map_or_else(|| "none".to_owned(), hexadecimal);
     (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))
+}
+
+/// Why the file of a module is not found in these places, and what would give it; `None` if it is found.
+pub fn missing(search: &SearchPaths, module: &Module) -> Option<String> {
+    locate(search, module).err()?;
+    // Its own path, and what was given in place of that.
+    let own = SearchPaths { programs: Vec::new(), ..search.clone() };
+    let own = locate(&own, module).err().unwrap_or(Gap::NoCode);
+    let here = match (&own, search.roots.is_empty()) {
+        (Gap::NoFile(_), true) => "it is not here".to_owned(),
+        (Gap::NoFile(_), false) => format!("it is not here, nor below {}", names(&search.roots)),
+        _ => own.to_string(),
+    };
+    let given = match search.programs.as_slice() {
+        [] => String::new(),
+        [program] => format!(", and {}", another(program, module)),
+        several => format!(", and none of {} is it", names(several)),
+    };
+    Some(format!("{here}{given}; {}", remedy(search)))
+}
+
+fn names(all: &[PathBuf]) -> String {
+    let names: Vec<String> = all.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// Why a program does not stand for a module.
+fn another(program: &Path, module: &Module) -> String {
+    let name = program.display();
+    let is_called_so = program.file_name().is_some_and(|own| own == module.name());
+    if module.build_id.is_none() && !is_called_so {
+        return format!("{name} has another name");
+    }
+    let only = Module { path: name.to_string(), ..module.clone() };
+    match locate(&SearchPaths::default(), &only) {
+        Err(Gap::Changed(recorded, found)) => {
+            let (recorded, found) = (shortened(&recorded), shortened(&found));
+            format!("{name} is another program: build-id {found}, {recorded} is recorded")
+        }
+        Err(Gap::Unreadable(reason)) => format!("{name} cannot be read: {reason}"),
+        _ => format!("{name} cannot be opened"),
+    }
+}
+
+/// Options that give files of modules not found in these places; options given already are no remedy.
+fn remedy(search: &SearchPaths) -> &'static str {
+    match (search.roots.is_empty(), search.programs.is_empty()) {
+        (true, true) => "--binary FILE or --symfs DIR gives it",
+        (false, true) => "--binary FILE gives it",
+        (_, false) => "--binary with the recorded program gives it",
+    }
+}
+
+/// A program's addresses.
+#[derive(Debug, Clone)]
+pub struct Program {
+    path: String,
+    layout: Layout,
+}
+
+impl Program {
+    /// Reads the headers of a program.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no ELF file.
+    pub fn read(path: &Path) -> tma::Result<Self> {
+        let cannot = || Error::failed(format!("cannot read {}", path.display()));
+        let file = tma::files::open(path).map_err(|e| cannot().because(e))?;
+        let layout = Layout::read(&ReadCache::new(file)).map_err(|why| cannot().because(why))?;
+        Ok(Self { path: path.display().to_string(), layout })
+    }
+
+    /// The program of a module, wherever it is found.
+    ///
+    /// # Errors
+    /// It is not found, or is not the recorded one.
+    pub fn of(module: &Module, search: &SearchPaths) -> tma::Result<Self> {
+        let found = locate(search, module).map_err(|gap| {
+            Error::failed(format!("the program {} is not known", module.path))
+                .because(gap.to_string())
+                .hint("name it with --binary FILE or --symfs DIR")
+        })?;
+        Ok(Self { path: found.place.path().display().to_string(), layout: found.layout })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its build-id.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.layout.build_id.as_deref()
+    }
+
+    /// Whether it can be loaded anywhere: its first segment is at address 0.
+    pub fn is_relocatable(&self) -> bool {
+        self.first_address() == 0
+    }
+
+    /// Address (p_vaddr) of its first segment.
+    pub fn first_address(&self) -> u64 {
+        self.layout.segments.iter().map(|s| s.address).min().unwrap_or(0)
+    }
+
+    /// The address (p_vaddr) of an offset in the file.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        self.layout.address_of(offset)
+    }
+
+    /// The offset in the file of code at an address (p_vaddr).
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        self.layout.offset_of(address)
+    }
+
+    /// Whether there is code at an address (p_vaddr).
+    pub fn has_code(&self, address: u64) -> bool {
+        self.offset_of(address).is_some()
+    }
+
+    /// The mappings of its code in a process, `base` above its own addresses.
+    pub fn mappings(&self, pid: u32, base: u64) -> Vec<Mapping> {
+        let code = self.layout.segments.iter().filter(|s| s.executable);
+        code.map(|segment| Mapping {
+            pid,
+            tid: pid,
+            start: segment.address.wrapping_add(base),
+            length: segment.memory_size,
+            offset: segment.offset,
+            path: self.path.clone(),
+            build_id: self.layout.build_id.clone(),
+            inode: None,
+            executable: Some(true),
+            kernel: false,
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::module::ModuleKind;
+
+    #[test]
+    fn what_was_given_is_no_remedy() {
+        let module = |build_id: Option<Vec<u8>>| Module {
+            path: "/nowhere/prog".to_owned(),
+            kind: ModuleKind::File,
+            build_id,
+            ..Module::default()
+        };
+        let why = |search: &SearchPaths, id| missing(search, &module(id)).unwrap();
+        let mut search = SearchPaths::default();
+        assert_eq!(why(&search, None), "it is not here; --binary FILE or --symfs DIR gives it");
+        search.roots.push(PathBuf::from("/some/root"));
+        assert_eq!(
+            why(&search, None),
+            "it is not here, nor below /some/root; --binary FILE gives it"
+        );
+        // This test is a program, but not the recorded one.
+        let own = std::env::current_exe().unwrap();
+        search.programs.push(own.clone());
+        assert!(why(&search, None).contains("has another name"));
+        let found = why(&search, Some(vec![0xab; 20]));
+        let here = "it is not here, nor below /some/root, and ";
+        let expected = format!("{here}{} is another program: build-id ", own.display());
+        assert!(
+            found.starts_with(&expected) && found.contains("abababababab… is recorded"),
+            "{found}"
+        );
+        // A program that stands for another module does not hide what is wrong with this one.
+        let changed = Module { path: own.display().to_string(), ..module(Some(vec![0xab; 20])) };
+        search.programs = vec![PathBuf::from("/bin/sh"), own.clone()];
+        let found = why(&search, None);
+        assert!(found.starts_with("it is not here, nor below /some/root, and none of "), "{found}");
+        let search = SearchPaths::default();
+        assert!(missing(&search, &changed).unwrap().starts_with("it has changed since: build-id "));
+        assert_eq!(
+            missing(&search, &Module { path: own.display().to_string(), ..module(None) }),
+            None
+        );
+    }
 }

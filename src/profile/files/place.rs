@@ -1,5 +1,5 @@
-//! Where a file may lie: a path of this system, or one of a system whose root is a folder here. What a recording or
-//! a debug link names stays below that folder, whatever `..`, absolute paths and symbolic links it has.
+//! Where a file may lie: a path of this system, or one of a system whose root is a folder here; the files that belong to a
+//! build-id.
 
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::Mode;
@@ -71,6 +71,39 @@ impl Place {
         match found.starts_with(root.canonicalize()?) {
             true => tma::files::open(&found),
             false => Err(Error::new(ErrorKind::NotFound, "it leads out of the folder")),
+        }
+    }
+}
+
+/// A file that belongs to a build-id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The program.
+    Program,
+    /// Its debug file.
+    Debug,
+    /// A kernel's symbols, or its page in user space.
+    Symbols,
+    Vdso,
+}
+
+impl Part {
+    /// Its name in caches of perf.
+    pub fn of_perf(self) -> &'static str {
+        match self {
+            Self::Program => "elf",
+            Self::Debug => "debug",
+            Self::Symbols => "kallsyms",
+            Self::Vdso => "vdso",
+        }
+    }
+
+    /// Its name on servers and in caches of debuginfod (debuginfod(8)).
+    pub fn of_debuginfod(self) -> Option<&'static str> {
+        match self {
+            Self::Program => Some("executable"),
+            Self::Debug => Some("debuginfo"),
+            Self::Symbols | Self::Vdso => None,
         }
     }
 }
