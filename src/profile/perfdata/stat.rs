@@ -3,8 +3,7 @@
 //! Layouts: `struct perf_record_stat`, `perf_record_stat_round` and `enum perf_stat_round_type` of perf's
 //! libperf/include/perf/event.h. Counts are the kernel's: neither scaled for multiplexing nor differences.
 
-use super::attribute::{half, word};
-use super::features::{number, until_zero};
+use super::features::{half, number, until_zero, word};
 use super::header::Header;
 use super::records::{Records, events, take_feature, user};
 use crate::event::Event;

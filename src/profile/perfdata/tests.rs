@@ -1,6 +1,6 @@
 //! Whole files: made here byte by byte, and those of `../shared/recordings` where they are.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 use super::parse;
 use super::records::user;
 use crate::record::Record;
