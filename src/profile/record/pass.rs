@@ -1,8 +1,8 @@
 //! Passes over the records of a recording: one that looks at times and losses, and as many as are needed
 //! that decode the records and put them in order of time.
 
+use super::Record;
 use super::decode::Decoder;
-use super::kinds::Record;
 use super::order::{Bounds, Sorter};
 use crate::event::Event;
 use crate::sample::Malformed;
