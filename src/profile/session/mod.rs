@@ -42,20 +42,15 @@
 //! ```
 
 mod chunk;
-mod contents;
-mod counts;
-mod layout;
 mod read;
 mod recording;
-mod samples;
-mod tame;
 mod write;
 
-pub use chunk::Chunk;
-pub use contents::{NO_SAMPLES, Session};
-pub use counts::{SoftwareCounts, StoredCounts, StoredTable};
-pub use layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION};
+pub use chunk::{
+    BuildId, CHUNK_HEADER, Chunk, CountedEvent, FILE_HEADER, LONGEST_CHUNK, MAGIC, NO_SAMPLES,
+    RecordBatch, SampledEvent, SampledEvents, Session, SoftwareCounts, StoredCounts, StoredTable,
+    VERSION,
+};
 pub use read::{Reader, load, load_from};
 pub use recording::{has_samples, load_recording, open, open_growing, recording_from};
-pub use samples::{BuildId, CountedEvent, RecordBatch, SampledEvent, SampledEvents};
 pub use write::SessionWriter;

@@ -1,17 +1,16 @@
 //! Reading a session: every complete chunk, an error for a damaged one, a note for a truncated end.
 
-use super::chunk::Chunk;
-use super::contents::Session;
-use super::layout::{
-    CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
+use super::chunk::{
+    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, RecordBatch, Session,
+    VERSION, checksum,
 };
-use super::samples::RecordBatch;
-use super::tame;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::text::name;
 
 /// Iterates over the chunks of a session file.
 pub struct Reader<R> {
@@ -211,7 +210,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn decode<T: DeserializeOwned>(&self, start: u64, payload: &[u8]) -> Result<T> {
-        tame::from_slice(payload)
+        from_slice(payload)
             .map_err(|e| self.damaged(start, &format!("a chunk cannot be decoded: {e}")))
     }
 }
@@ -271,4 +270,43 @@ fn whole<R: Read>(mut reader: Reader<R>) -> Result<Session> {
     let of_run: Vec<String> = of_run.filter_map(|note| note.as_str()).map(str::to_owned).collect();
     session.notes.extend(of_run);
     Ok(session)
+}
+
+/// Decodes JSON, with control characters in texts shown as escapes.
+fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    // Where a control character can be: escaped, or beyond ASCII. Counts of an interval have neither.
+    if !json.iter().any(|byte| *byte == b'\\' || *byte >= 0x80) {
+        return serde_json::from_slice(json);
+    }
+    let mut value: Value = serde_json::from_slice(json)?;
+    tame(&mut value);
+    serde_json::from_value(value)
+}
+
+fn tame(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = name(text).into_owned(),
+        Value::Array(all) => all.iter_mut().for_each(tame),
+        Value::Object(all) => {
+            let old = std::mem::take(all);
+            all.extend(old.into_iter().map(|(key, mut value)| {
+                tame(&mut value);
+                (name(&key).into_owned(), value)
+            }));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_keys_are_tame() {
+        let found: Value =
+            from_slice(b"{\"a\\u001b\": [\"\\n\", 1, {\"b\": \"\\\"\\u202e\"}]}").unwrap();
+        assert_eq!(found.to_string(), r#"{"a\\u001b":["\\u000a",1,{"b":"\"\\u202e"}]}"#);
+        assert_eq!(from_slice::<Value>(b"{\"a\": 0.1}").unwrap()["a"], 0.1);
+    }
 }

@@ -1,8 +1,7 @@
 //! The samples of a session, as a [`Stream`] or a [`Recording`].
 
-use super::chunk::Chunk;
+use super::chunk::{BuildId, Chunk, RecordBatch};
 use super::read::Reader;
-use super::samples::{BuildId, RecordBatch};
 use crate::input::{Input, InputReader};
 use crate::record::Scan;
 use crate::recording::{About, Raw, Recording, Replay, Stream, Take};

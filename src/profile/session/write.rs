@@ -1,8 +1,7 @@
 //! Writing a session chunk by chunk.
 
-use super::chunk::Chunk;
-use super::layout::{
-    CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
+use super::chunk::{
+    CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
 };
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
