@@ -12,8 +12,6 @@
 //! | `counts` | counted ranges and branches: AutoFDO, llvm-profgen |
 
 mod counts;
-mod entry;
-mod kind;
 mod lackey;
 mod lines;
 mod samples;
@@ -21,17 +19,16 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-pub use counts::Counts;
-pub use kind::{Kind, recognise};
-pub use samples::UNNAMED;
-pub use script::is_sample;
-
 use crate::event::Event;
 use crate::files::Program;
 use crate::input::Input;
 use crate::recording::{About, Stream};
 use std::path::Path;
 use tma::{Error, Result};
+
+pub use counts::Counts;
+pub use samples::UNNAMED;
+pub use script::is_sample;
 
 /// Opens a text of `perf script` or lackey, to read its branches one by one.
 ///
@@ -67,5 +64,36 @@ fn stream(input: Input, source: String, kind: Kind, program: Option<Program>) ->
             about.notes.extend(found.note());
             Stream { about, records: Box::new(found) }
         }
+    })
+}
+
+/// Tool or format of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `perf script` with branches.
+    PerfScript,
+    /// `valgrind --tool=lackey --trace-mem=yes`.
+    Lackey,
+    /// Counted ranges and branches: AutoFDO's text, llvm-profgen's unsymbolized profile.
+    Counts,
+}
+
+/// Lines that may precede one that identifies the format.
+const LEAST_KNOWN: usize = 1000;
+
+/// Kind of the text that begins with these bytes; the last line may be incomplete.
+pub fn recognise(start: &[u8]) -> Option<Kind> {
+    if start.contains(&0) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(start);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LEAST_KNOWN);
+    if counts::begins(lines.clone()) {
+        return Some(Kind::Counts);
+    }
+    lines.find_map(|line| match () {
+        () if lackey::is_trace(line) => Some(Kind::Lackey),
+        () if script::tells(line) => Some(Kind::PerfScript),
+        () => None,
     })
 }

@@ -1,7 +1,6 @@
 //! The text of `perf script` → samples and mappings.
 
-use super::entry::without_absent_cycles;
-use super::lines::Text;
+use super::lines::{Text, without_absent_cycles};
 use super::script::{Head, Line, Taken, read};
 use crate::files::Program;
 use crate::record::Record;

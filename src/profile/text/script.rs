@@ -1,7 +1,6 @@
 //! A line of `perf script` → what it says.
 
-use super::entry;
-use super::lines::hex;
+use super::lines::{self, hex};
 use crate::record::Mapping;
 use crate::sample::Branch;
 
@@ -84,7 +83,7 @@ pub fn read(line: &str) -> Option<Line> {
         return branch(from, to);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    let first = words.iter().position(|word| entry::is_entry(word)).unwrap_or(words.len());
+    let first = words.iter().position(|word| lines::is_entry(word)).unwrap_or(words.len());
     let (before, entries) = words.split_at(first);
     let head = head(before);
     if entries.is_empty() {
@@ -92,12 +91,12 @@ pub fn read(line: &str) -> Option<Line> {
     }
     let mut branches = Vec::with_capacity(entries.len());
     for word in entries {
-        let (branch, is_taken) = entry::read(word)?;
+        let (branch, is_taken) = lines::read(word)?;
         if is_taken {
             branches.push(branch);
         }
     }
-    Some(Line::Sample(head?, entry::without_absent_cycles(branches)))
+    Some(Line::Sample(head?, lines::without_absent_cycles(branches)))
 }
 
 fn without_branches(text: &str, words: &[&str], head: Option<Head>) -> Option<Line> {
