@@ -9,10 +9,182 @@
 //! Rows are evaluated by gimli, with all registers; nothing is read but the tables and the copy. Where no row
 //! covers code (that of a JIT, assembly), the frame pointer is followed if what it points to can be a frame.
 
-mod registers;
 mod row;
-mod table;
 
-pub(crate) use registers::{Processor, Registers, Stack};
-pub(crate) use row::{Cfa, Stop};
-pub(crate) use table::Table;
+use gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, DebugFrameOffset, EhFrame, EhFrameOffset, EndianArcSlice,
+    RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection,
+};
+use object::{Object as _, ObjectSection as _};
+use row::{Reader, Row};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use row::{Cfa, Processor, Registers, Stack, Stop};
+
+/// Largest entry that is read, in bytes: those of compilers have hundreds.
+const LONGEST_ENTRY: usize = 1 << 20;
+/// Cached rows; beyond this the cache is emptied.
+const MOST_ROWS: usize = 1 << 16;
+/// Largest uncompressed `.debug_frame`; kernels and browsers have a tenth.
+const LARGEST: u64 = 1 << 30;
+
+/// The unwind tables of a file.
+pub(crate) struct Table {
+    loaded: EhFrame<Reader>,
+    separate: DebugFrame<Reader>,
+    bases: BaseAddresses,
+    /// Where functions begin and end, and their entries, in order; `None`: not read yet.
+    entries: Option<Vec<Entry>>,
+    rows: HashMap<u64, Option<Arc<Row>>>,
+}
+
+/// The entry of a function.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u64,
+    end: u64,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Loaded(EhFrameOffset<usize>),
+    Separate(DebugFrameOffset<usize>),
+}
+
+impl Table {
+    /// Unwind tables of `program`; `debug` is its separate debug file.
+    pub fn new(program: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
+        let start = |name| program.section_by_name(name).map(|section| section.address());
+        let mut bases = BaseAddresses::default();
+        if let Some(address) = start(".eh_frame") {
+            bases = bases.set_eh_frame(address);
+        }
+        if let Some(address) = start(".text") {
+            bases = bases.set_text(address);
+        }
+        if let Some(address) = start(".got") {
+            bases = bases.set_got(address);
+        }
+        let separate = section(program, ".debug_frame");
+        let separate = separate.or_else(|| section(debug?, ".debug_frame"));
+        let mut loaded = EhFrame::from(section(program, ".eh_frame").unwrap_or_else(empty));
+        let mut separate = DebugFrame::from(separate.unwrap_or_else(empty));
+        let size = if program.is_64() { 8 } else { 4 };
+        loaded.set_address_size(size);
+        separate.set_address_size(size);
+        if program.architecture() == object::Architecture::Aarch64 {
+            loaded.set_vendor(gimli::Vendor::AArch64);
+            separate.set_vendor(gimli::Vendor::AArch64);
+        }
+        Self { loaded, separate, bases, entries: None, rows: HashMap::new() }
+    }
+
+    /// Whether there is no entry at all.
+    pub fn is_empty(&mut self) -> bool {
+        self.entries().is_empty()
+    }
+
+    /// The row at `address` (p_vaddr).
+    pub fn row(&mut self, address: u64) -> Option<Arc<Row>> {
+        if let Some(known) = self.rows.get(&address) {
+            return known.clone();
+        }
+        let row = self.read(address).map(Arc::new);
+        if self.rows.len() >= MOST_ROWS {
+            self.rows.clear();
+        }
+        self.rows.insert(address, row.clone());
+        row
+    }
+
+    fn read(&mut self, address: u64) -> Option<Row> {
+        let entries = self.entries();
+        let after = entries.partition_point(|entry| entry.start <= address);
+        let entry = *entries.get(after.checked_sub(1)?)?;
+        if address >= entry.end {
+            return None;
+        }
+        match entry.place {
+            Place::Loaded(offset) => row(&self.loaded, &self.bases, offset, address),
+            Place::Separate(offset) => row(&self.separate, &self.bases, offset, address),
+        }
+    }
+
+    fn entries(&mut self) -> &[Entry] {
+        let (loaded, separate, bases) = (&self.loaded, &self.separate, &self.bases);
+        self.entries.get_or_insert_with(|| {
+            let mut all = entries(loaded, bases, |at| Place::Loaded(EhFrameOffset(at)));
+            all.extend(entries(separate, bases, |at| Place::Separate(DebugFrameOffset(at))));
+            // Entries with the same start: the loaded table's, which is first, stays.
+            all.sort_by_key(|entry| entry.start);
+            all.dedup_by_key(|entry| entry.start);
+            all
+        })
+    }
+}
+
+fn empty() -> Reader {
+    EndianArcSlice::new(Arc::from([]), RunTimeEndian::Little)
+}
+
+fn section(file: &object::File<'_>, name: &str) -> Option<Reader> {
+    let section = file.section_by_name(name)?;
+    let compressed = section.compressed_data().ok().filter(|c| c.uncompressed_size <= LARGEST)?;
+    let data = compressed.decompress().ok().filter(|data| !data.is_empty())?;
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    Some(EndianArcSlice::new(Arc::from(&*data), endian))
+}
+
+fn entries<S: UnwindSection<Reader>>(
+    section: &S,
+    bases: &BaseAddresses,
+    place: impl Fn(usize) -> Place,
+) -> Vec<Entry> {
+    let mut all = Vec::new();
+    // Thousands share one, which may be long in a made file.
+    let mut shared: HashMap<usize, _> = HashMap::new();
+    let mut entries = section.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let parsed = partial.parse(|section, bases, offset| {
+            if let Some(known) = shared.get(&UnwindOffset::into(offset)) {
+                return Ok(Clone::clone(known));
+            }
+            let common = section.cie_from_offset(bases, offset)?;
+            shared.insert(UnwindOffset::into(offset), common.clone());
+            Ok(common)
+        });
+        if let Ok(own) = parsed {
+            let (start, end) = (own.initial_address(), own.end_address());
+            // Linkers leave entries of discarded functions at address 0.
+            if start > 0 && start < end {
+                all.push(Entry { start, end, place: place(own.offset()) });
+            }
+        }
+    }
+    all
+}
+
+fn row<S: UnwindSection<Reader>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: S::Offset,
+    address: u64,
+) -> Option<Row> {
+    let entry = section.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
+    if entry.entry_len().max(entry.cie().entry_len()) > LONGEST_ENTRY {
+        return None;
+    }
+    let mut context = UnwindContext::new();
+    let row = entry.unwind_info_for_address(section, bases, &mut context, address).ok()?;
+    Row::new(row, section, entry.cie())
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("rows", &self.rows.len()).finish_non_exhaustive()
+    }
+}
