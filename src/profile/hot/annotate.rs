@@ -1,12 +1,95 @@
-//! One function: its blocks and instructions with their samples.
+//! The code of a function, block by block, with its share of the samples, or why it is unavailable; the hottest loops.
 
-use super::code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
-use super::function::HotFunction;
-use super::profile::Profile;
-use super::tally::Tally;
-use super::unavailable::Unavailable;
+use super::Profile;
+use super::filter::Skid;
+use super::tally::{HotFunction, Tally};
+use crate::files::Gap;
 use crate::module::ModuleKind;
 use isa::flow::{BasicBlock, Edge, Flow, flow};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A block with samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotBlock {
+    /// Index of its function.
+    pub function: usize,
+    /// First address (p_vaddr).
+    pub start: u64,
+    /// End address, exclusive.
+    pub end: u64,
+    /// Share of all samples, 0 to 1.
+    pub share: f64,
+    /// Number of samples.
+    pub samples: u64,
+    /// Nesting depth of loops.
+    pub loop_depth: u32,
+    /// Source file of its hottest instruction.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// Inlined function that the line belongs to.
+    #[serde(default)]
+    pub inlined: Option<String>,
+}
+
+/// A loop with samples, less the loops within it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HotLoop {
+    /// First address of the block that it is entered at (p_vaddr).
+    pub head: u64,
+    /// Number of its blocks.
+    pub blocks: usize,
+    /// From its first address to the end of its last instruction; the line is that of its hottest block.
+    pub whole: HotBlock,
+}
+
+/// An instruction of an annotated function.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnnotatedLine {
+    /// Address (p_vaddr).
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Intel syntax, addresses absolute.
+    pub text: String,
+    /// Number of samples.
+    pub samples: u64,
+    /// Share of all samples, 0 to 1.
+    pub share: f64,
+    /// Source file and line.
+    pub source: Option<(String, u32)>,
+}
+
+/// A block of an annotated function.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnnotatedBlock {
+    /// Its address range and share.
+    pub block: HotBlock,
+    /// Start addresses of its successors.
+    pub edges: Vec<u64>,
+    /// Whether it is the head of a loop.
+    pub is_head: bool,
+    /// The head of the loop that it closes.
+    pub back_to: Option<u64>,
+    /// Whether edges are missing: it ends in an indirect jump with unknown targets.
+    pub unresolved: bool,
+    /// Its instructions.
+    pub lines: Vec<AnnotatedLine>,
+}
+
+/// A function with its code.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Annotated {
+    /// The function.
+    pub function: HotFunction,
+    /// Its blocks, in order of address.
+    pub blocks: Vec<AnnotatedBlock>,
+    /// How exact the addresses of its samples are, where its code is available.
+    pub skid: Option<Skid>,
+    /// Other limits that a reader must know.
+    pub notes: Vec<String>,
+}
 
 /// Functions longer than this are not annotated: only damaged symbol tables contain them.
 const LONGEST: u64 = 4 << 20;
@@ -216,4 +299,81 @@ fn remarks(flow: &Flow) -> Vec<String> {
         );
     }
     notes
+}
+
+impl Profile {
+    /// The hottest loops of the hottest functions, each less the loops within it, hottest first.
+    pub fn loops(&mut self, most: usize) -> Vec<HotLoop> {
+        let mut all: Vec<(HotLoop, HotBlock)> = Vec::new();
+        for index in 0..self.functions.len() {
+            // Functions come in order of share; no loop is hotter than its function.
+            let last = most.checked_sub(1).and_then(|last| all.get(last));
+            if self.functions[index].share < last.map_or(0.0, |(of, _)| of.whole.share) {
+                break;
+            }
+            let function = self.functions[index].clone();
+            let Ok(flow) = self.flow(index, &function) else { continue };
+            for (number, of) in flow.loops.iter().enumerate() {
+                let is_own = |block: &&usize| flow.blocks[**block].innermost == Some(number);
+                let own = of.blocks.iter().filter(is_own).map(|b| self.place_of(index, &flow, *b));
+                let own: Vec<HotBlock> = own.collect();
+                let hottest = own.iter().max_by(|a, b| a.share.total_cmp(&b.share)).cloned();
+                let Some(hottest) = hottest.filter(|block| block.samples > 0) else { continue };
+                let whole = HotBlock {
+                    function: index,
+                    start: of.blocks.iter().map(|b| flow.blocks[*b].start).min().unwrap_or(0),
+                    end: of.blocks.iter().map(|b| flow.blocks[*b].end).max().unwrap_or(0),
+                    share: own.iter().map(|block| block.share).sum(),
+                    samples: own.iter().map(|block| block.samples).sum(),
+                    loop_depth: of.depth,
+                    ..HotBlock::default()
+                };
+                let head = flow.blocks[of.head].start;
+                all.push((HotLoop { head, blocks: of.blocks.len(), whole }, hottest));
+            }
+            let hotter = |a: &HotLoop, b: &HotLoop| b.whole.share.total_cmp(&a.whole.share);
+            all.sort_by(|a, b| hotter(&a.0, &b.0).then(a.0.head.cmp(&b.0.head)));
+            all.truncate(most);
+        }
+        let with_line = |(mut of, mut hottest): (HotLoop, HotBlock)| {
+            self.find_line(&mut hottest);
+            (of.whole.file, of.whole.line) = (hottest.file, hottest.line);
+            of.whole.inlined = hottest.inlined;
+            of
+        };
+        all.into_iter().map(with_line).collect()
+    }
+}
+
+/// Why the code of a block or function is unavailable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    /// Its module is unavailable.
+    Gap(Gap),
+    /// No module is mapped there.
+    NoMapping,
+    /// The bytes of its symbol: none, or more than any function has.
+    Length(u64),
+    /// It is in the kernel, or in memory without a file.
+    NoFile,
+    /// Its file of this path cannot be read.
+    Unread(String),
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap(gap) => gap.fmt(f),
+            Self::NoMapping => f.write_str("no mapping is known at its address"),
+            Self::Length(bytes) => write!(f, "its symbol is {bytes} bytes long"),
+            Self::NoFile => f.write_str("its code is in the kernel or in anonymous memory"),
+            Self::Unread(path) => write!(f, "{path} cannot be read"),
+        }
+    }
+}
+
+impl From<Gap> for Unavailable {
+    fn from(gap: Gap) -> Self {
+        Self::Gap(gap)
+    }
 }

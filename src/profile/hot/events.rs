@@ -1,9 +1,8 @@
 //! Recordings of several events: the share of each event in a function, block or instruction.
 
-use super::function::HotFunction;
+use super::Profile;
 use super::functions::{ByEvent, added};
-use super::profile::Profile;
-use super::tally::{Tally, half_width};
+use super::tally::{HotFunction, Tally, half_width};
 use std::ops::Range;
 
 /// The share of one event's samples in some code.

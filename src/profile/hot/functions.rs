@@ -1,9 +1,8 @@
 //! Counts per address → functions with their shares.
 
-use super::function::{FunctionKey, HotFunction, NO_FUNCTION, UNMAPPED};
 use super::gather::Gathered;
 use super::reads::Reads;
-use super::tally::Tally;
+use super::tally::{FunctionKey, HotFunction, NO_FUNCTION, Tally, UNMAPPED};
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::files::Gap;
 use crate::symbols::Symbols;

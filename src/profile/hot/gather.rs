@@ -1,14 +1,10 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
-use super::busiest::Processes;
-use super::filter::{Filter, ThreadWord};
-use super::function::key_at;
+use super::filter::{ByRegion, Filter, ThreadWord};
 use super::moments::Moments;
-use super::places::Places;
 use super::reads::{Readings, of_cpus};
-use super::tally::Tally;
+use super::tally::{Places, Processes, Tally, key_at};
 use super::unwound::{self, Statistics};
-use super::within::ByRegion;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Source;

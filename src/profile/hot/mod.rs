@@ -28,48 +28,195 @@
 //! has one, otherwise of their number.
 
 mod annotate;
-mod busiest;
-mod call_tree;
 mod callers;
-mod code;
 mod events;
 mod filter;
-mod function;
 mod functions;
 mod gather;
-mod hottest_line;
-mod inlined;
-mod lined;
-mod loops;
+mod lines;
 mod moments;
-mod own_lines;
-mod places;
-mod profile;
-mod read_sums;
 mod reads;
-mod skid;
 mod tally;
-mod threads;
 mod timeline;
-mod unavailable;
 mod unwound;
-mod within;
 
-pub use busiest::Busiest;
-pub use call_tree::{CallNode, CallTrees};
-pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
-pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};
+use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::files::SearchPaths;
+use crate::recording::{About, Source};
+use crate::symbols::{Origin, Symbols};
+use functions::{ByEvent, attribute};
+use gather::{Gathered, gather};
+use std::ops::Deref;
+use tally::{FunctionKey, Tally};
+use tma::Result;
+
+pub use annotate::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop, Unavailable};
+pub use callers::{CallNode, CallStack, CallTrees, Caller, Calls, SELF, StackFrame};
 pub use events::EventShare;
-pub use filter::{Filter, ThreadWord};
-pub use function::{HotFunction, HotLine};
-pub use lined::{FrameLine, LinedStack};
+pub use filter::{ByRegion, Filter, RegionKey, RegionSamples, Skid, Stay, ThreadWord, Within};
+pub use lines::{FrameLine, LinedStack};
 pub use moments::{TimedSample, TimedThread};
-pub use profile::{Profile, Summary, origin};
-pub use read_sums::{Part, ReadSum};
-pub use reads::{FunctionReads, Reads};
-pub use skid::Skid;
-pub use tally::half_width;
-pub use threads::{Overview, Thread, overview};
-pub use timeline::Timeline;
-pub use unavailable::Unavailable;
-pub use within::{ByRegion, RegionKey, RegionSamples, Stay, Within};
+pub use reads::{FunctionReads, Part, ReadSum, Reads};
+pub use tally::{Busiest, HotFunction, HotLine, half_width};
+pub use timeline::{Overview, Thread, Timeline, overview};
+
+/// Profile of a recording's code: plain data for renderers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Functions with samples, hottest first.
+    pub functions: Vec<HotFunction>,
+    /// Name of the sampled event.
+    pub event: String,
+    /// Its number among `events`.
+    pub event_number: usize,
+    /// How exact the addresses of its samples are.
+    pub skid: Skid,
+    /// Samples that pass the filter.
+    pub samples: u64,
+    /// The process that has most of them.
+    pub busiest: Option<Busiest>,
+    /// Records lost.
+    pub lost: u64,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+    /// Names of all sampled events.
+    pub events: Vec<String>,
+    /// For recordings of several events, per function: the event with its largest share, and that
+    /// share of the event's samples, 0 to 1.
+    pub dominant: Vec<Option<(usize, f64)>>,
+}
+
+/// Profile of a recording's code; dereferences to its [`Summary`].
+#[derive(Debug)]
+pub struct Profile {
+    summary: Summary,
+    spaces: AddressSpaces,
+    symbols: Symbols,
+    gathered: Gathered,
+    /// Key of each function.
+    keys: Vec<FunctionKey>,
+    /// Samples of each function per address, sorted by address.
+    addresses: Vec<Vec<(u64, Tally)>>,
+    /// Samples of each event, if there are several.
+    events_of: ByEvent,
+    /// Counts that samples read.
+    reads: Reads,
+    /// Whether call chains show inlined functions.
+    shows_inlined: bool,
+}
+
+impl Deref for Profile {
+    type Target = Summary;
+
+    fn deref(&self) -> &Summary {
+        &self.summary
+    }
+}
+
+impl Profile {
+    /// Attributes the samples of a recording to functions; samples are read once and not stored. Programs are searched
+    /// in `search`.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn new(source: &dyn Source, filter: &Filter, search: SearchPaths) -> Result<Self> {
+        let recording = source.about();
+        let mut spaces = AddressSpaces::of(recording, search.clone());
+        let mut symbols = Symbols::new(search).with_origin(origin(recording));
+        let (mut gathered, notes) = gather(source, filter, &mut spaces, &mut symbols)?;
+        let found = attribute(&mut gathered, &spaces, &mut symbols);
+        let event_number = filter.event_of(recording);
+        let event = recording.events.get(event_number);
+        let others = recording.other_events(event_number);
+        let others = others.filter(|_| filter.event.is_none() && recording.is_partial());
+        let summary = Summary {
+            functions: found.functions,
+            event: event.map(|e| e.name.clone()).unwrap_or_default(),
+            event_number,
+            skid: event.map_or(Skid::Some, Skid::of),
+            samples: gathered.total.samples,
+            busiest: gathered.processes.busiest(&spaces),
+            lost: recording.lost,
+            notes: recording.notes.iter().cloned().chain(others).chain(notes).collect(),
+            events: recording.events.iter().map(|e| e.name.clone()).collect(),
+            dominant: found.events.dominant(),
+        };
+        let (keys, addresses) = (found.keys, found.addresses);
+        let (events_of, reads) = (found.events, found.reads);
+        let shows_inlined = !filter.leave_inlined;
+        Ok(Self {
+            summary,
+            spaces,
+            symbols,
+            gathered,
+            keys,
+            addresses,
+            events_of,
+            reads,
+            shows_inlined,
+        })
+    }
+
+    /// Counts that samples read, by function.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    /// Samples by region, if the filter has regions.
+    pub fn by_region(&self) -> &ByRegion {
+        &self.gathered.by_region
+    }
+
+    /// The path of a module.
+    pub fn module_path(&self, module: usize) -> &str {
+        self.spaces.modules.all.get(module).map_or("", |module| &module.path)
+    }
+
+    /// Removes the notes that are not `wanted`.
+    pub fn keep_notes(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.summary.notes.retain(|note| wanted(note));
+    }
+
+    /// Looks up the source lines of the `most` hottest functions.
+    pub fn find_lines(&mut self, most: usize) {
+        for index in 0..self.functions.len().min(most) {
+            let (module, start) = self.keys[index];
+            let Some(module_of) = self.spaces.modules.all.get(module) else { continue };
+            if self.functions[index].gap.is_some() {
+                continue;
+            }
+            let lines = self.symbols.lines(module_of, ModuleAddress { module, address: start });
+            if let Some(outermost) = lines.last() {
+                let function = &mut self.summary.functions[index];
+                function.file.clone_from(&outermost.file);
+                function.line = outermost.line;
+            }
+        }
+    }
+
+    /// Weight of all samples that pass the filter: the sum of their periods if they have any.
+    pub fn weight(&self) -> f64 {
+        self.gathered.total.weight
+    }
+}
+
+/// The system that a recording was made on.
+pub fn origin(recording: &About) -> Origin {
+    Origin {
+        live: is_of_this_system(recording),
+        this_boot: recording.boot.is_some() && recording.boot == pmu::machine::boot_id(),
+        kernel: recording.kernel.clone(),
+        host: recording.host.clone(),
+        architecture: recording.architecture.clone(),
+    }
+}
+
+/// Whether the running kernel and vdso are those of the recording.
+fn is_of_this_system(recording: &About) -> bool {
+    let same = |ours: &std::ffi::OsStr, theirs: &Option<String>| {
+        theirs.as_deref().is_some_and(|t| ours.to_str() == Some(t))
+    };
+    nix::sys::utsname::uname().is_ok_and(|here| {
+        same(here.nodename(), &recording.host) && same(here.release(), &recording.kernel)
+    })
+}
