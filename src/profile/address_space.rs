@@ -1,19 +1,26 @@
-//! Address spaces: the file mapped at an address of a process at the time of a sample.
+//! Address spaces: the file mapped at an address of a process at the time of a sample, and the code of just-in-time
+//! compilers there, as their jitdumps have it.
 //!
 //! Records are applied in order of time; a sample is attributed by the mappings in force. A forked
 //! process shares its parent's mappings until either maps something (copy on write), so ten
 //! thousand forks cost ten thousand pointers.
 
+mod data;
+#[cfg(test)]
+mod tests;
+
 use crate::files::{Layout, SearchPaths, locate};
-use crate::jitdump::is_dump;
-pub use crate::module::ModuleAddress;
+use crate::jitdump::{Load, is_dump};
 use crate::module::{Module, ModuleKind, Modules};
 use crate::ranges::RangeMap;
 use crate::record::{Mapping, Record};
 use crate::recording::About;
-use compiled::Compiled;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
+use std::vec::IntoIter;
+
+pub use crate::module::ModuleAddress;
 
 /// Owner of a data address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -311,8 +318,67 @@ fn kernel_module(mapping: &Mapping) -> Module {
     }
 }
 
-mod compiled;
-mod data;
-mod dumps;
-#[cfg(test)]
-mod tests;
+/// Most pieces of code of all jitdumps that a recording names, some 100 bytes each.
+const MOST: usize = 1 << 21;
+/// Most bytes of those jitdumps.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// The code of all processes.
+#[derive(Debug, Default)]
+struct Compiled {
+    /// Whether the recording has the clock of the jitdumps. If not, the last code at an address holds.
+    pub is_monotonic: bool,
+    /// Jitdumps that cannot be read.
+    pub notes: Vec<String>,
+    processes: HashMap<u32, JitProcess>,
+    /// When the next code is loaded, and of which process.
+    next: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Pieces read so far, and bytes of files.
+    read: usize,
+    bytes: u64,
+}
+
+/// Compiled code in memory.
+#[derive(Debug, Clone)]
+struct Piece {
+    pub start: u64,
+    /// Offset of the code in the jitdump.
+    pub offset: u64,
+    pub module: usize,
+}
+
+/// The code of a process.
+#[derive(Debug)]
+struct JitProcess {
+    path: String,
+    code: RangeMap<Piece>,
+    module: usize,
+    /// Loads still to come.
+    later: IntoIter<Load>,
+}
+
+impl JitProcess {
+    /// Loads what is there at a time.
+    fn advance(&mut self, time: u64) {
+        while let Some(load) = self.later.as_slice().first().copied().filter(|l| l.time <= time) {
+            self.later.next();
+            let region = Piece { start: load.start, offset: load.code, module: self.module };
+            self.code.insert(load.start, load.start.saturating_add(load.size), region);
+        }
+    }
+
+    fn next(&self) -> Option<u64> {
+        self.later.as_slice().first().map(|load| load.time)
+    }
+}
+
+impl Compiled {
+    /// A process runs another program.
+    pub fn forget(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
+    fn is_later(&self, time: u64) -> bool {
+        self.next.peek().is_none_or(|Reverse((next, _))| *next > time)
+    }
+}
