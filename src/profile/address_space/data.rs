@@ -8,7 +8,7 @@ use super::{
     ModuleAddress, Region,
 };
 use crate::files::{Layout, Segment};
-use crate::jitdump::{loads, open};
+use crate::jitdump;
 use crate::module::{Module, ModuleKind};
 use crate::ranges::RangeMap;
 use std::cmp::Reverse;
@@ -108,7 +108,7 @@ impl AddressSpaces {
         if self.compiled.processes.get(&pid).is_some_and(|known| known.path == path) {
             return;
         }
-        let file = match open(&self.search, path, pid) {
+        let file = match jitdump::open(&self.search, path, pid) {
             Ok(file) => file,
             // The perf map file may be there.
             Err(error) if error.kind() == ErrorKind::NotFound => return,
@@ -118,7 +118,7 @@ impl AddressSpaces {
         if self.compiled.read >= MOST || self.compiled.bytes > MOST_BYTES {
             return self.unreadable(path, "the recording names too many of them");
         }
-        let (loads, has_clock) = match loads(file, MOST - self.compiled.read) {
+        let (loads, has_clock) = match jitdump::loads(file, MOST - self.compiled.read) {
             Ok(found) => found,
             Err(reason) => return self.unreadable(path, reason),
         };
