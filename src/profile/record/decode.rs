@@ -2,8 +2,7 @@
 
 use super::{Mapping, Record};
 use crate::event::Event;
-use crate::sample::cursor::Cursor;
-use crate::sample::{self, Malformed};
+use crate::sample::{self, Cursor, Malformed};
 use pmu::records::format::{SampleFormat, field, misc as header};
 use pmu::records::kind;
 use pmu::records::raw::Header;
