@@ -14,29 +14,21 @@
 //!
 //! Anything missing in DWARF is unknown, with the reason ([`Untyped`]).
 
-mod frame;
-mod location;
-mod path;
 mod read;
 mod scopes;
 mod shape;
-mod statics;
-mod units;
 
-pub use location::Place;
-pub use path::Member;
-pub use scopes::Variable;
-pub use shape::{Pointee, TypeRef, Untyped};
-
-use crate::symbols::reader::Reader;
-use frame::Frames;
-use path::member;
-use read::Types;
-use scopes::{Functions, variables};
-use statics::Statics;
+use super::reader::Reader;
+use gimli::{AttributeValue, DebuggingInformationEntry, Operation, UnitRef};
+use read::{Types, member_at};
+use scopes::{Frames, Functions, variables};
+use shape::referred;
 use std::collections::HashMap;
-
 use std::sync::Arc;
+
+pub use read::Member;
+pub use scopes::{Place, Variable};
+pub use shape::{Pointee, TypeRef, Untyped};
 
 /// Instructions whose variables are cached.
 const MOST_KNOWN: usize = 1 << 16;
@@ -94,7 +86,7 @@ impl DataTypes {
 
     /// The member at an offset of a type.
     pub fn member(&mut self, ty: TypeRef, offset: u64, exact: bool) -> Result<Member, Untyped> {
-        member(&mut self.types, ty, offset, exact)
+        member_at(&mut self.types, ty, offset, exact)
     }
 
     /// Target of a pointer of this type.
@@ -106,4 +98,62 @@ impl DataTypes {
     pub fn size(&mut self, ty: TypeRef) -> Option<u64> {
         self.types.size(ty)
     }
+}
+
+type Entry = DebuggingInformationEntry<Reader>;
+
+/// Types by first address (p_vaddr).
+#[derive(Debug, Default)]
+struct Statics {
+    types: HashMap<u64, TypeRef>,
+}
+
+impl Statics {
+    /// Reads all units once.
+    pub fn read(types: &Types) -> Self {
+        let mut found = HashMap::new();
+        types.units.each(&mut |unit| {
+            let mut entries = unit.entries();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                if entry.tag() == gimli::DW_TAG_variable
+                    && let Some(address) = address(unit, entry)
+                    && let Some(ty) = type_of(unit, entry)
+                {
+                    found.entry(address).or_insert(ty);
+                }
+            }
+        });
+        Self { types: found }
+    }
+
+    /// The type of the variable that begins at an address.
+    pub fn at(&self, start: u64) -> Option<TypeRef> {
+        self.types.get(&start).copied()
+    }
+}
+
+fn address(unit: UnitRef<'_, Reader>, entry: &Entry) -> Option<u64> {
+    let AttributeValue::Exprloc(expression) = entry.attr_value(gimli::DW_AT_location)? else {
+        return None;
+    };
+    let mut operations = expression.operations(unit.encoding());
+    let address = match operations.next().ok()?? {
+        Operation::Address { address } => address,
+        Operation::AddressIndex { index } => unit.address(index).ok()?,
+        _ => return None,
+    };
+    // More operations follow for thread-local variables.
+    operations.next().ok()?.is_none().then_some(address)
+}
+
+fn type_of(unit: UnitRef<'_, Reader>, entry: &Entry) -> Option<TypeRef> {
+    let own = entry.attr_value(gimli::DW_AT_type);
+    if let Some(value) = own {
+        return referred(unit, false, value);
+    }
+    let declared = entry
+        .attr_value(gimli::DW_AT_specification)
+        .or_else(|| entry.attr_value(gimli::DW_AT_abstract_origin))?;
+    let AttributeValue::UnitRef(at) = declared else { return None };
+    referred(unit, false, unit.entry(at).ok()?.attr_value(gimli::DW_AT_type)?)
 }
