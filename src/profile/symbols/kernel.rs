@@ -1,12 +1,30 @@
-//! The running kernel: its symbols, if it is the recorded one, and its vdso.
+//! The running kernel: its symbols, if it is the recorded one, and its vdso; where and when a recording was made.
 
-use super::origin::Origin;
+#[cfg(test)]
+mod tests;
+
 use super::table::{Binding, CodeRange, Symbol, Table};
 use crate::files::{Gap, Unreadable, hexadecimal, same_id};
 use crate::module::{Module, ModuleKind};
 use pmu::machine::Root;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
+
+/// Where and when a recording was made: decides whether the kernel, vdso and perf map files of this
+/// machine apply to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Whether it was made on this host with the kernel release that runs now.
+    pub live: bool,
+    /// Whether it was made since the last boot: kernel addresses are the same now.
+    pub this_boot: bool,
+    /// Kernel release (`uname -r`), if known.
+    pub kernel: Option<String>,
+    /// Host name, if known.
+    pub host: Option<String>,
+    /// Architecture (`uname -m`), if known.
+    pub architecture: Option<String>,
+}
 
 /// Symbols of the kernel and its modules at their current addresses.
 #[derive(Debug)]
@@ -192,6 +210,3 @@ pub(super) fn vdso() -> Option<Vec<u8>> {
     memory.take(size.min(LARGEST_VDSO)).read_to_end(&mut bytes).ok()?;
     (!bytes.is_empty()).then_some(bytes)
 }
-
-#[cfg(test)]
-mod tests;

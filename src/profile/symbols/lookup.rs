@@ -1,17 +1,16 @@
-//! Symbols of all modules: read on first use, then cached.
+//! Symbols and types of data of all modules: read on first use, then cached.
 
-use super::dwarf::Lines;
-use super::function::{Function, Line};
-use super::kernel::Kernel;
-use super::objects::DataObject;
-use super::origin::Origin;
+mod load;
+
+use super::dwarf::{Lines, SourcePoint};
+use super::elf::DataObject;
+use super::kernel::{Kernel, Origin};
 use super::program::{Program, ProgramImage};
-use super::source_point::SourcePoint;
-use super::table::Table;
+use super::table::{Function, Line, Table};
+use super::types::{DataTypes, Member, Pointee, TypeRef, Untyped, Variable};
 use crate::files::{Files, Gap, SearchPaths, Unreadable};
 use crate::jitdump::JitProgram;
-use crate::module::Module;
-use crate::module::ModuleAddress;
+use crate::module::{Module, ModuleAddress};
 use crate::unwind;
 use pmu::machine::Root;
 use std::collections::HashMap;
@@ -227,4 +226,56 @@ impl Symbols {
     }
 }
 
-mod load;
+impl Symbols {
+    fn types(&mut self, module: &Module) -> Result<&mut DataTypes, Untyped> {
+        self.dwarf(module).and_then(|lines| lines.types()).ok_or(Untyped::NoDwarf)
+    }
+
+    /// The type of the static variable of `module` that begins at `start`.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn static_type(&mut self, module: &Module, start: u64) -> Result<TypeRef, Untyped> {
+        self.types(module)?.of_static(start)
+    }
+
+    /// The variables in scope at an instruction that are in a register or at a distance from one, the innermost
+    /// first.
+    ///
+    /// # Errors
+    /// The reason why they are not known.
+    pub fn variables(
+        &mut self,
+        module: &Module,
+        place: ModuleAddress,
+    ) -> Result<Arc<Vec<Variable>>, Untyped> {
+        self.dwarf(module).ok_or(Untyped::NoDwarf)?.variables(place.address)
+    }
+
+    /// The member at an offset of a type of `module`; `exact`: elements of arrays have their numbers.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn member(
+        &mut self,
+        module: &Module,
+        ty: TypeRef,
+        offset: u64,
+        exact: bool,
+    ) -> Result<Member, Untyped> {
+        self.types(module)?.member(ty, offset, exact)
+    }
+
+    /// Target of a pointer or reference of type `ty` of `module`.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
+    pub fn pointee(&mut self, module: &Module, ty: TypeRef) -> Result<Pointee, Untyped> {
+        self.types(module)?.pointee(ty)
+    }
+
+    /// Bytes of a type of `module`, if known.
+    pub fn size_of(&mut self, module: &Module, ty: TypeRef) -> Option<u64> {
+        self.types(module).ok()?.size(ty)
+    }
+}

@@ -21,30 +21,21 @@
 //! Names are never guessed: a module whose file has changed since the recording has no functions, and
 //! code without symbols is named by section and offset.
 
-mod debug_file;
 pub mod demangle;
 mod dwarf;
 mod elf;
-mod function;
 mod go;
-mod jit;
 mod kernel;
 mod lookup;
-mod mini;
-mod objects;
-mod origin;
 mod program;
 mod reader;
-mod source_point;
-mod split;
 mod table;
-mod typed;
 mod types;
 
-pub use function::{Function, Line};
+pub use dwarf::SourcePoint;
+pub use elf::DataObject;
+pub use kernel::Origin;
 pub use lookup::Symbols;
-pub use objects::DataObject;
-pub use origin::Origin;
 pub use program::ProgramImage;
-pub use source_point::SourcePoint;
+pub use table::{Function, Line};
 pub use types::{Member, Place, Pointee, TypeRef, Untyped, Variable};

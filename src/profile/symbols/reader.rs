@@ -1,8 +1,12 @@
-//! How DWARF is read: from copies of the sections.
+//! How DWARF is read, from copies of the sections, and split DWARF.
 
-use crate::files::Files;
-use gimli::{EndianArcSlice, RunTimeEndian};
+use crate::files::{Files, Place};
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{Dwarf, DwarfPackage, EndianArcSlice, Reader as _, RunTimeEndian};
 use object::{Object as _, ObjectSection as _};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The data of a section.
@@ -25,4 +29,88 @@ pub(super) fn section(file: &object::File<'_>, name: &str, files: &Files) -> Rea
         compressed.decompress().ok()
     });
     EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
+}
+
+/// Where the units of a program are.
+pub(super) struct Split {
+    program: Place,
+    files: Files,
+    /// `PROGRAM.dwp`: `None` not looked for yet, `Some(None)` there is none.
+    package: Option<Option<DwarfPackage<Reader>>>,
+}
+
+impl Split {
+    /// Units of the program at this place.
+    pub fn new(program: Place, files: Files) -> Self {
+        Self { program, files, package: None }
+    }
+
+    /// Completes a lookup with all units that it needs.
+    pub fn resolve<L: LookupContinuation<Buf = Reader>>(
+        &mut self,
+        mut lookup: LookupResult<L>,
+    ) -> L::Output {
+        loop {
+            lookup = match lookup {
+                LookupResult::Output(found) => return found,
+                LookupResult::Load { load, continuation } => continuation.resume(self.unit(&load)),
+            };
+        }
+    }
+
+    /// The unit that is asked for: of the package, else the file that the program names, else one of its name
+    /// beside the program.
+    fn unit(&mut self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        let (program, files) = (&self.program, &self.files);
+        let package = self.package.get_or_insert_with(|| package(program, files)).as_ref();
+        let packed = package.and_then(|all| all.find_cu(load.dwo_id, &load.parent).ok().flatten());
+        if let Some(found) = packed {
+            return Some(Arc::new(found));
+        }
+        let name = path(load.path.as_ref()?)?;
+        let folder = load.comp_dir.as_ref().and_then(path).unwrap_or_default();
+        let named = self.program.linked(&folder.join(&name));
+        let beside = self.program.linked(Path::new(name.file_name()?));
+        [named, beside].iter().find_map(|place| self.file(place, load)).map(Arc::new)
+    }
+
+    /// The unit in the file at a place, if it is the one that is asked for.
+    fn file(&self, place: &Place, load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
+        let data = self.files.read(&place.open().ok()?).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let mut dwarf =
+            Dwarf::load(|id| Ok::<_, gimli::Error>(dwo_section(&file, id, &self.files))).ok()?;
+        let unit = dwarf.units().next().ok()??;
+        if dwarf.unit(unit).ok()?.dwo_id != Some(load.dwo_id) {
+            return None;
+        }
+        dwarf.make_dwo(&load.parent);
+        Some(dwarf)
+    }
+}
+
+/// The package beside a program.
+fn package(program: &Place, files: &Files) -> Option<DwarfPackage<Reader>> {
+    let mut name = OsString::from(program.path().file_name()?);
+    name.push(".dwp");
+    let place = program.linked(Path::new(&name));
+    let data = files.read(&place.open().ok()?).ok()?;
+    let file = object::File::parse(&*data).ok()?;
+    let empty = EndianArcSlice::new(Arc::from([]), RunTimeEndian::Little);
+    DwarfPackage::load(|id| Ok::<_, gimli::Error>(dwo_section(&file, id, files)), empty).ok()
+}
+
+fn dwo_section(file: &object::File<'_>, id: gimli::SectionId, files: &Files) -> Reader {
+    section(file, id.dwo_name().unwrap_or_default(), files)
+}
+
+fn path(text: &Reader) -> Option<PathBuf> {
+    let text = text.to_string_lossy().ok()?;
+    (!text.is_empty()).then(|| PathBuf::from(text.as_ref()))
+}
+
+impl fmt::Debug for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split").field("program", &self.program).finish_non_exhaustive()
+    }
 }

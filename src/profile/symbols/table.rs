@@ -1,11 +1,42 @@
-//! Symbols as disjoint ranges: from a symbol table to the function at an address.
+//! Functions and source lines; symbols as disjoint ranges: from a symbol table to the function at an address.
+
+#[cfg(test)]
+mod tests;
 
 use super::demangle::{demangle, demangle_short};
-use super::function::Function;
 use isa::program::{nameless, preference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// A function, or a range of code without a symbol.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Demangled name; for code without a symbol its file and address (`sort+0x4327`).
+    pub name: String,
+    /// The name without parameters and return type, as `perf report` prints it.
+    pub short: String,
+    /// Name in the symbol table, if there is one.
+    pub linkage: Option<String>,
+    /// First address (p_vaddr).
+    pub start: u64,
+    /// End address, exclusive.
+    pub end: u64,
+    /// Whether a symbol gives name and range; otherwise the range is inferred from unwind tables or
+    /// sections.
+    pub named: bool,
+}
+
+/// A source line, and the function it was inlined from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Source file.
+    pub file: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+    /// Inlined function that the line belongs to, demangled; `None` if not inlined.
+    pub inlined: Option<String>,
+}
 
 /// Binding of a symbol; decides between several at one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,6 +305,3 @@ fn fill(upper: Vec<Piece>, lower: Vec<Piece>) -> Vec<Piece> {
     free.sort_by_key(|piece| piece.start);
     free
 }
-
-#[cfg(test)]
-mod tests;
