@@ -1,6 +1,6 @@
 //! Dumps of CPUID as text: what `cpuid -r` prints, or rows of values.
 
-use super::registers::{Cpuid, Leaf};
+use super::{Cpuid, Leaf};
 use crate::{Error, Result};
 
 /// The registers of one processor of a dump.

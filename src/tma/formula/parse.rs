@@ -1,6 +1,6 @@
 //! Formula text → tokens with their places → [`Expr`], by recursive descent with a depth limit; mistakes in formulas.
 
-use super::expr::{BinOp, Expr};
+use super::{BinOp, Expr};
 use std::fmt;
 
 /// A formula that does not parse: where, and what is wrong there.

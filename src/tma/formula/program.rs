@@ -1,7 +1,7 @@
 //! [`Expr`] → a compact stack program over resolved leaves.
 
-use super::expr::{BinOp, Expr};
 use super::parse::Uncompiled;
+use super::{BinOp, Expr};
 use serde::{Deserialize, Serialize};
 
 /// Slots of the evaluation stack; a formula that needs more does not compile.

@@ -1,6 +1,6 @@
 //! All tables against what a core shows, each weighed by itself.
 
-use super::answer::{By, Claim, Contradiction, Fact, Identity};
+use super::{By, Claim, Contradiction, Fact, Identity};
 use crate::cpuid::{CacheLevel, Cpuid, Feature, Group};
 use crate::tables::{CoreKind, Head, Library, Shared, Signature};
 use crate::{Cache, Result};

@@ -1,9 +1,8 @@
 //! Counts → the value of every node, its error and running share.
 
-use super::flags::{Evaluation, NodeResult};
-use super::jackknife;
 use super::layout::{Layout, Place, available};
 use super::scratch::Scratch;
+use super::{Evaluation, NodeResult, jackknife};
 use crate::counts::Counts;
 use crate::formula::{Inputs, Leaf};
 use crate::quantity::{Missing, Quantity};

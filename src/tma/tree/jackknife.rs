@@ -8,7 +8,7 @@
 //! Student's t of the number of its batches (batch means: G. S. Fishman, *Discrete-Event Simulation*,
 //! §6.6). What no reading has seen is added by [`super::readings`].
 
-use super::flags::Evaluation;
+use super::Evaluation;
 use super::layout::Layout;
 use super::readings::{MIN_READINGS, Readings, Unseen};
 use super::scratch::{Scratch, common_clocks};
