@@ -2,17 +2,11 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `hex` | bytes as hexadecimal text |
 //! | `assemble`, `pasted` | Intel and AT&T syntax, listings too, through the system's assembler |
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
-//! | `binary` | raw machine code and files with IACA markers |
-//! | `markers`, `region` | region markers; extracting a region from an object file |
-//! | `inst` | one instruction |
-//! | `decode` | bytes → [`Block`] |
+//! | `markers`, `region` | region markers; extracting a region from an object file; hexadecimal text |
+//! | `inst`, `decode` | one instruction; bytes → [`Block`] |
 //! | `refusal` | instructions that are refused, with the reason |
-//! | `revealing` | instructions from which a block could learn addresses |
-//! | `one_address` | a block whose loads are all from one address |
-//! | `exit` | a block without the call, return or indirect jump at its end |
 //!
 //! The only program that this module runs is the assembler.
 

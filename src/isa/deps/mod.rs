@@ -4,14 +4,11 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `code` | the instructions of a block or of a path of blocks |
-//! | `kind` | carriers of dependencies; overlaps of loads and stores |
+//! | `code` | the instructions of a block or of a path of blocks; kinds of dependencies |
 //! | `register_deps` | dependencies through registers and flags |
 //! | [`memory`] | dependencies through memory, found by simulation with random values |
 //! | [`recurrence`] | loop-carried dependencies and their latency bounds |
 //! | `critical_path` | the backward slice of an instruction, and its longest path |
-//! | `window` | size of the reorder buffer |
-//! | `analysis` | the whole analysis of a region |
 //!
 //! Time and memory are bounded by the lengths of the block and of the reorder buffer.
 

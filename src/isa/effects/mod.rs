@@ -5,11 +5,8 @@
 //! |---|---|
 //! | `arch_reg` | registers and flag groups as numbers and sets |
 //! | `model` | the effects of an instruction as data: [`Effects`] |
-//! | `finder` | instruction → [`Effects`]: the order of the steps |
-//! | `registers` | registers read and written, and the role of each read |
-//! | `flags` | flag groups read and written |
-//! | `memory` | memory operands; gathers and scatters lane by lane |
-//! | `x87`, `stack` | x87 registers, by instruction and over a region |
+//! | `registers` | registers and memory operands read and written |
+//! | `x87` | x87 registers, by instruction and over a region |
 //! | `idioms` | zeroing idioms and move elimination |
 //!
 //! # Corrections of iced-x86

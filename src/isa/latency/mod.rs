@@ -2,15 +2,11 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `form`, `twins` | instruction forms: the keys of latencies; encodings that share one |
-//! | `model` | inputs, outputs, latencies and sources as data |
+//! | `form` | instruction forms: the keys of latencies |
 //! | `latencies` | latency lookup |
 //! | `table`, `table_file` | the shipped tables in `events/latency/` and their format |
-//! | `source_name` | names of sources in the tables |
-//! | `deferred_add` | extra latency after additions done at renaming |
 //! | `assumed` | assumptions for instructions that no table lists |
 //! | `calibration` | latencies measured on a machine, and the calibration file |
-//! | `invalid` | errors in a table or calibration file |
 //!
 //! # Definition
 //!

@@ -1,14 +1,5 @@
 //! µops of instructions and the ports that they can use, and how µops load the ports of a core.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `uops` | ports, and the µops of an instruction, as data |
-//! | `file` | the format of the tables in `events/ports/` |
-//! | `invalid` | errors in a table |
-//! | `table` | lookup by instruction form |
-//! | `rename` | instructions that need no port of their own: idioms, eliminated moves, fused pairs |
-//! | `spread` | the lower bound of the ports, and µops spread so that it is reached |
-//!
 //! Everything here is a prediction from published tables. A form that a table lacks is `None`.
 
 mod file;

@@ -1,13 +1,4 @@
 //! Functions, blocks and loops of a program's file, by the places that a user names.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `location` | places in a program as a user writes them |
-//! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
-//! | `elf_function` | functions by name, or around an address |
-//! | `unwind` | functions of files without symbols |
-//! | `loop_region` | the loop around a block of a program |
-//! | `preferred`, `nameless` | the name of code that has several, or none |
 
 mod elf;
 mod elf_function;

@@ -2,21 +2,14 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `format`, `scope`, `recording` | [`Recording`]: counts as they were written, with their lines |
-//! | `lines` | lines of a file of any size, in bounded memory |
-//! | `unparsed` | why a line is skipped |
+//! | `recording` | [`Recording`]: counts as they were written, with their lines, or why a line is skipped |
 //! | `builder` | rows into blocks: one per interval, scope and run |
 //! | `perf_csv`, `perf_json`, `toplev`, `plain` | one line of each format |
-//! | `stat_record` | counts in perf.data |
-//! | `mistaken` | files that are given by mistake, each with the command that was meant |
 //! | `decimal_commas` | a line of perf whose numbers have the separator in them |
-//! | `reader` | the format of a file; from its lines to blocks |
-//! | `event_name`, `encoding`, `names` | event names as written → events of a table |
-//! | `rank` | tables that a recording fits |
-//! | `modes` | events of user mode and of kernel mode, separated |
+//! | `reader`, `mistaken` | the format of a file, from its lines to blocks; files that are given by mistake |
+//! | `event_name`, `names` | event names as written → events of a table; tables that a recording fits |
 //! | `groups` | which rows were counted together |
-//! | `imported` | [`Imported`]: counts of a table's events, with notes |
-//! | `sessions`, `import` | a recording and a table → [`Imported`] |
+//! | `sessions`, `import` | a session, perf.data or recording and a table → [`Imported`] |
 //! | `aggregate` | sums over CPUs and intervals |
 //!
 //! Lines that cannot be parsed are listed, never dropped silently. Recorded values are scaled for

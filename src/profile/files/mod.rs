@@ -1,19 +1,5 @@
 //! Files of modules: where they are, their layout, and whether they are the recorded ones.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `search` | [`SearchPaths`]: folders to search, and caches of files by build-id |
-//! | `debuginfod`, `request`, `http` | files from servers |
-//! | `gap`, `unreadable` | [`Gap`]: why a module is unavailable |
-//! | `build_id` | comparing build-ids |
-//! | `layout` | program headers: file offset ↔ address |
-//! | `locate` | the file of a module |
-//! | `missing` | why it was not found, in words |
-//! | `part` | the files that belong to a build-id |
-//! | `place` | a path here, or below a folder that stands for the root |
-//! | `reading` | reading them within limits |
-//! | `placed` | the mappings of a program at a known address |
-//!
 //! They are read, not mapped: another process may cut a mapped file short, which ends whoever reads it (SIGBUS).
 
 mod gap;

@@ -2,27 +2,13 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `filter` | which samples count |
-//! | `skid` | how exact their addresses are |
-//! | `gather` | samples → sums, with the address spaces at the time of each sample |
-//! | `places`, `tally` | sums per address; what is summed |
-//! | `function`, `functions` | counts per address → functions with their shares |
-//! | `profile` | [`Profile`]: what a recording shows about the code, queried lazily |
-//! | `code`, `annotate` | one function: its blocks and instructions with their samples |
-//! | `loops` | the hottest loops |
-//! | `own_lines` | samples of a function by source line |
-//! | `hottest_line` | the source lines with most samples |
-//! | `call_tree` | callers and callees of a function as trees |
-//! | `callers` | call chains: callers of a function, all stacks |
-//! | `unwound` | callers by unwind tables and a copy of the stack |
-//! | `unavailable` | why some code is unavailable |
-//! | `lined` | call stacks with source lines |
-//! | `inlined` | the functions at each place of a call chain |
-//! | `events` | recordings of several events: the share of each in some code |
-//! | `reads` | counts that samples read, by function |
-//! | `within` | samples by the region that their thread was in |
-//! | `moments`, `timeline` | samples with their times, while they are read; resolved |
-//! | `threads` | [`Overview`]: which threads have samples, and what else samples have |
+//! | `filter` | which samples count, in which regions, how exact their addresses are |
+//! | `gather`, `tally` | samples → sums, with the address spaces at the time of each sample |
+//! | `functions` | counts per address → functions with their shares |
+//! | `annotate`, `lines` | code of a function and loops with their samples; source lines |
+//! | `callers`, `unwound` | call chains as stacks and trees; callers by unwind tables and a copy of the stack |
+//! | `events`, `reads` | recordings of several events; counts that samples read |
+//! | `moments`, `timeline` | samples with their times, while they are read; resolved, by thread |
 //!
 //! Shares are of the weight of all samples that pass the filter: of their periods if every sample
 //! has one, otherwise of their number.

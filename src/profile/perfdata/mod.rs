@@ -2,15 +2,9 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `attribute` | events: `perf_event_attr` |
-//! | `features` | feature sections: host, kernel, event names, build-ids |
-//! | `header` | the file header: offsets of events, features and records |
-//! | `tracing` | names of tracepoints |
-//! | `records` | the sequence of records; those of perf itself |
-//! | `compressed` | compressed records |
-//! | `broken` | what is wrong with a file |
+//! | `header`, `features` | offsets in a file; its events and feature sections |
+//! | `records`, `walk` | the sequence of records; several files, compressed records |
 //! | `stat` | counts of `perf stat record` |
-//! | `read` | a whole file |
 //!
 //! The crate linux-perf-data is not used: it refuses files with unknown event types, allocates what
 //! a damaged file claims, drops unknown bits of `perf_event_attr`, and discards records already read

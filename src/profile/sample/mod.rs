@@ -1,11 +1,4 @@
 //! One sample. The only decoder of samples, for live ring buffers, sessions and perf.data files.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `fields` | [`Sample`]: what a sample holds |
-//! | `cursor` | reading a record field by field, never past its end |
-//! | `readings`, `chain`, `branch`, `registers` | the fields that have parts |
-//! | `decode` | the fields, in the order in which the kernel writes them |
 
 mod decode;
 #[cfg(test)]

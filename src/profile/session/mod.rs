@@ -8,16 +8,6 @@
 //! read them. Their size is small compared with the cost of reading counters (a level-3 interval is
 //! some 10 KB). Only records of samples are binary, as the kernel wrote them.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `layout` | file header, chunk headers, checksums |
-//! | `counts`, `samples` | payloads |
-//! | `chunk` | [`Chunk`]: kinds of chunks |
-//! | `write`, `read` | a sequence of chunks |
-//! | `tame` | texts without control characters |
-//! | `contents` | [`Session`]: a whole session without its samples |
-//! | `recording` | its samples, as a [`Recording`](crate::recording::Recording) |
-//!
 //! ```
 //! use profile::session::{Chunk, SessionWriter, load, load_from};
 //! use serde_json::json;

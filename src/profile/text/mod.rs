@@ -1,16 +1,6 @@
 //! Branches in text that other tools write. Such text says nothing of where a program was mapped, or only
 //! in lines of mappings: the program is given, and is then at its own addresses.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `kind` | which tool wrote a text, by its content |
-//! | `lines` | the lines of a text, and those that cannot be read |
-//! | `script` | `perf script`: a line → what it says |
-//! | `entry` | an entry of a branch stack in such a line |
-//! | `samples` | `perf script`: lines → samples, mappings |
-//! | `lackey` | traces of valgrind's lackey → branches |
-//! | `counts` | counted ranges and branches: AutoFDO, llvm-profgen |
-//!
 //! Lackey counts one instruction for each repetition of a string instruction (`rep`) and does not name
 //! threads.
 

@@ -1,11 +1,4 @@
 //! CPUID registers, from the processor or from a file.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `registers` | [`Cpuid`]: registers by leaf and subleaf, and what they say |
-//! | `features` | [`Feature`]: the bits that distinguish cores |
-//! | `read` | dumps as text: of `cpuid -r`, or rows of values |
-//! | `fingerprint` | [`Fingerprint`]: features, caches and brand of a core |
 
 mod features;
 mod read;

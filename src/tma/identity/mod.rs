@@ -5,14 +5,6 @@
 //! soon as something is there that its core cannot have; what is missing counts against it, on a
 //! machine without a hypervisor strictly. docs/method/identification.md has the rules and how good
 //! they are.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `fact` | what a dump shows: [`Fact`] |
-//! | `answer` | [`Identity`]: the answer, with evidence and contradictions |
-//! | `weigh` | one table against a dump |
-//! | `decide` | [`identify`]: all tables |
-//! | `settle` | what measurement decides among candidates |
 
 mod decide;
 

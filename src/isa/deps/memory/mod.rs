@@ -4,14 +4,10 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `settings`, `dependency` | parameters and results |
-//! | `finder` | the runs, and the dependencies on which they agree |
-//! | `action`, `select_action`, `operation`, `address`, `program` | the region, decoded for fast evaluation |
-//! | `machine`, `step`, `repeat`, `evaluate`, `vector`, `arithmetic` | the simulator |
+//! | `action`, `operation` | the region, decoded for fast evaluation |
+//! | `machine`, `step`, `evaluate`, `vector`, `arithmetic` | the simulator and its parameters |
 //! | `shadow` | simulated memory: the value and last writer of each byte |
-//! | `tally` | counts of the stores that each load reads |
-//! | `alias` | accesses that may alias |
-//! | `hash` | SplitMix64 |
+//! | `dependency` | counts of the stores that each load reads; dependencies; accesses that may alias |
 
 mod action;
 mod arithmetic;

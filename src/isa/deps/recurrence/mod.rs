@@ -1,13 +1,5 @@
 //! The latency bound of loop-carried dependencies: the cycles per iteration of a dependency cycle are
 //! the sum of its latencies divided by the iterations that it spans (the RecMII of modulo scheduling).
-//!
-//! | file | concern |
-//! |---|---|
-//! | `graph`, `edge` | the dependency graph with latencies |
-//! | `forward` | store-to-load forwarding classes |
-//! | `store_paths` | length of the arithmetic between a load and the store of its value |
-//! | `components` | strongly connected components of the graph |
-//! | `ratio` | the slowest cycle: maximum of latency over iterations |
 
 mod forward;
 mod graph;

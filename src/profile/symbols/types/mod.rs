@@ -1,17 +1,6 @@
 //! Types of data from DWARF: members of static variables, and variables in registers and on the stack at an
 //! instruction.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `shape` | a type as data |
-//! | `units` | the units of a file, and the entries that others refer to |
-//! | `read` | an entry → a type |
-//! | `path` | the member at an offset of a type |
-//! | `location` | where a variable is at an instruction |
-//! | `scopes` | the variables that are in scope at an instruction |
-//! | `statics` | the types of static variables, by address |
-//! | `frame` | the canonical frame address (CFA) by unwind tables |
-//!
 //! Anything missing in DWARF is unknown, with the reason ([`Untyped`]).
 
 mod read;
