@@ -5,6 +5,7 @@
 //! | [`code`] | bytes and assembly text → blocks of instructions |
 //! | [`effects`] | registers, flags and memory that an instruction reads and writes |
 //! | [`flow`] | functions → basic blocks and loops |
+//! | [`elf`] | headers, build-id and unwind table of ELF files |
 //! | [`program`] | ELF files: functions, blocks and loops by the places that a user names |
 //! | [`latency`] | latencies in core cycles from an operand to a result, each with its source |
 //! | [`names`] | names of instructions, registers and architectures |
@@ -14,6 +15,7 @@
 pub mod code;
 pub mod deps;
 pub mod effects;
+pub mod elf;
 pub mod flow;
 pub mod latency;
 pub mod names;

@@ -9,12 +9,13 @@ mod data;
 #[cfg(test)]
 mod tests;
 
-use crate::files::{Layout, SearchPaths, locate};
+use crate::files::{SearchPaths, locate};
 use crate::jitdump::{Load, is_dump};
 use crate::module::{Module, ModuleKind, Modules};
 use crate::ranges::RangeMap;
 use crate::record::{Mapping, Record};
 use crate::recording::About;
+use isa::elf::Layout;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use super::symbols::check_lines;
 use crate::support::files::{Folder, shared, text};
 use crate::support::quiet::busy;
 use crate::support::tools::{build, tool};
+use isa::elf::NoLayout;
 use isa::flow::Memory as _;
 use pmu::records::format::SampleFormat;
 use profile::address_space::AddressSpaces;
@@ -99,7 +100,7 @@ fn a_changed_or_missing_file_gives_no_names() {
         let why = format!("it is a {what}, not a regular file");
         check(&with(None, path), Some(Gap::Unreadable(std::io::Error::other(why).into())));
     }
-    check(&with(None, "/etc/passwd"), Some(Gap::Unreadable(Unreadable::NoElf)));
+    check(&with(None, "/etc/passwd"), Some(Gap::Unreadable(Unreadable::Elf(NoLayout::NoElf))));
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! Both `FILE:FUNCTION+N` and the hot blocks of a recording are resolved on this image, so they agree
 //! on the blocks.
 
+use crate::elf::{Layout, Segment, layout};
 use crate::names::name;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
-use object::elf::{PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_RELATIVE};
-use object::read::elf::{ElfFile64, ProgramHeader as _};
+use object::elf::{FileHeader64, R_X86_64_64, R_X86_64_RELATIVE};
+use object::read::elf::ElfFile64;
 use object::{
-    Architecture, Endianness, Object as _, ObjectSymbol as _, ObjectSymbolTable as _,
+    Architecture, Endianness, Object as _, ObjectSymbol as _, ObjectSymbolTable as _, ReadRef as _,
     RelocationFlags, RelocationTarget,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -40,17 +41,6 @@ impl Memory for () {
     fn read(&self, _: u64, _: usize) -> Option<Vec<u8>> {
         None
     }
-}
-
-/// A loadable segment.
-#[derive(Debug)]
-struct Segment {
-    /// Its addresses; bytes beyond the file's are zero.
-    memory: Range<u64>,
-    /// Its bytes in the file.
-    file: Range<usize>,
-    writable: bool,
-    executable: bool,
 }
 
 /// The program's memory as if loaded at 0, with those relocations applied whose values the file
@@ -107,7 +97,8 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
         if file.architecture() != Architecture::X86_64 {
             return Err(NoImage::Other(file.architecture()));
         }
-        let (segments, mut relro) = layout(&file);
+        let layout = layout::<FileHeader64<Endianness>, _>((*data).as_ref());
+        let Layout { segments, mut relro, .. } = layout.map_err(NoImage::NoElf)?;
         // Relocations are found through sections; without them, the values of RELRO words are unknown.
         if file.sections().next().is_none() {
             relro.clear();
@@ -125,42 +116,19 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
 
     /// `length` bytes at `address` of a segment, as far as the file has them.
     fn bytes(&self, segment: &Segment, address: u64, length: u64) -> Option<&[u8]> {
-        let offset = usize::try_from(address.checked_sub(segment.memory.start)?).ok()?;
+        let offset = usize::try_from(address.checked_sub(segment.address)?).ok()?;
         let end = offset.checked_add(usize::try_from(length).ok()?)?;
         self.of(segment).get(offset..end)
     }
 
     fn of(&self, segment: &Segment) -> &[u8] {
-        (*self.data).as_ref().get(segment.file.clone()).unwrap_or_default()
+        let data = (*self.data).as_ref();
+        data.read_bytes_at(segment.offset, segment.file_size).unwrap_or_default()
     }
 
     fn segment(&self, address: u64) -> Option<&Segment> {
-        self.segments.iter().find(|segment| segment.memory.contains(&address))
+        self.segments.iter().find(|segment| segment.memory().contains(&address))
     }
-}
-
-/// The loadable segments and the RELRO ranges.
-fn layout(file: &ElfFile64<'_, Endianness>) -> (Vec<Segment>, Vec<Range<u64>>) {
-    let (endian, data) = (file.endian(), file.data());
-    let (mut segments, mut relro) = (Vec::new(), Vec::new());
-    for header in file.elf_program_headers() {
-        let start = header.p_vaddr(endian);
-        let memory = start..start.saturating_add(header.p_memsz(endian));
-        let flags = header.p_flags(endian);
-        if header.p_type(endian) == PT_GNU_RELRO {
-            relro.push(memory);
-        } else if header.p_type(endian) == PT_LOAD {
-            let bytes = header.data(endian, data).unwrap_or_default().len();
-            let offset = usize::try_from(header.p_offset(endian)).unwrap_or(usize::MAX);
-            segments.push(Segment {
-                memory,
-                file: offset..offset.saturating_add(bytes),
-                writable: flags.contains(PF_W),
-                executable: flags.contains(PF_X),
-            });
-        }
-    }
-    (segments, relro)
 }
 
 /// The words that dynamic relocations write, with their values.
@@ -207,7 +175,7 @@ fn no_return(file: &ElfFile64<'_, Endianness>) -> HashSet<u64> {
 impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
     fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
         let end = address.checked_add(length as u64)?;
-        let segment = self.segment(address).filter(|segment| end <= segment.memory.end)?;
+        let segment = self.segment(address).filter(|segment| end <= segment.memory().end)?;
         let relro = || self.relro.iter().any(|r| r.start <= address && end <= r.end);
         if segment.writable && !relro() {
             return None;
@@ -217,7 +185,7 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
         if length > (*self.data).as_ref().len() {
             return None;
         }
-        let offset = usize::try_from(address - segment.memory.start).ok()?.min(of_file.len());
+        let offset = usize::try_from(address - segment.address).ok()?.min(of_file.len());
         let known = &of_file[offset..of_file.len().min(offset.saturating_add(length))];
         let mut bytes = known.to_vec();
         bytes.resize(length, 0);
@@ -243,7 +211,7 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
         }
         // A stub of the procedure linkage table: optionally `endbr64`, then `jmp [rip+word]`.
         let Some(segment) = self.segment(callee) else { return true };
-        let offset = usize::try_from(callee - segment.memory.start).unwrap_or(usize::MAX);
+        let offset = usize::try_from(callee - segment.address).unwrap_or(usize::MAX);
         let code = self.of(segment).get(offset..).unwrap_or_default();
         let mut decoder = Decoder::with_ip(64, code, callee, DecoderOptions::NONE);
         let jump = decoder.iter().take(2).find(|i| i.mnemonic() == Mnemonic::Jmp);
@@ -299,8 +267,9 @@ fn never_returns(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn segment(memory: Range<u64>, bytes: usize, writable: bool) -> Segment {
-        Segment { memory, file: 0..bytes, writable, executable: false }
+    fn segment(memory: Range<u64>, bytes: u64, writable: bool) -> Segment {
+        let (address, memory_size) = (memory.start, memory.end - memory.start);
+        Segment { offset: 0, file_size: bytes, address, memory_size, writable, executable: false }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The functions of an ELF file: by name, or around an address; names of those without a symbol.
+//! The functions of an ELF file: by name, around an address, or by its unwind table; names of those without a
+//! symbol.
 
-use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind};
+use crate::elf::unwind_ranges;
+use object::{Object as _, ObjectSymbol as _, SectionIndex, SymbolKind};
 use std::cmp::Reverse;
 use std::ops::Range;
 use tma::error::nearest;
@@ -65,7 +66,7 @@ pub fn around(file: &object::File<'_>, known: &[Known], address: u64) -> Result<
     let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
     let known = known.iter().find(|known| known.range.contains(&address)).map(Known::function);
     let unnamed = || {
-        let range = unwind_around(file, address)?;
+        let range = unwind_ranges(file).into_iter().find(|range| range.contains(&address))?;
         let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
         Some(Function { name, start: range.start, size, section: None })
     };
@@ -154,29 +155,6 @@ pub fn nameless_start(name: &str) -> Option<u64> {
 pub fn preference(name: &str, size: u64, is_weak: bool, is_global: bool) -> impl Ord + use<> {
     let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
     (size == 0, is_weak, !is_global, underscores, Reverse(name.len()))
-}
-
-/// The function that contains `address`: compilers describe every one, and stripping keeps that.
-fn unwind_around(file: &object::File<'_>, address: u64) -> Option<Range<u64>> {
-    let section = file.section_by_name(".eh_frame")?;
-    let mut frames = EhFrame::new(section.data().ok()?, LittleEndian);
-    frames.set_address_size(8);
-    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
-    let bases = BaseAddresses::default()
-        .set_eh_frame(section.address())
-        .set_text(address_of(".text"))
-        .set_got(address_of(".got"));
-    let mut entries = frames.entries(&bases);
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
-        let start = entry.initial_address();
-        let range = start..start.saturating_add(entry.len());
-        if range.contains(&address) {
-            return Some(range);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

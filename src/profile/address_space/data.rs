@@ -7,10 +7,10 @@ use super::{
     AddressSpaces, DataPlace, JitProcess, KERNEL_HALF, KERNEL_PATH, MOST, MOST_BYTES,
     ModuleAddress, Region,
 };
-use crate::files::{Layout, Segment};
 use crate::jitdump;
 use crate::module::{Module, ModuleKind};
 use crate::ranges::RangeMap;
+use isa::elf::{Layout, Segment};
 use std::cmp::Reverse;
 use std::fmt;
 use std::io::ErrorKind;

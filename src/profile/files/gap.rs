@@ -1,5 +1,6 @@
 //! Reasons why the code or symbols of a module are unavailable, and why what is here of it cannot be read.
 
+use isa::elf::NoLayout;
 use isa::flow::NoImage;
 use std::{fmt, io};
 use tma::Cause;
@@ -65,10 +66,8 @@ pub enum Unreadable {
     File(Cause<io::Error>),
     /// The map of compiled code at this path is refused, or the disk fails.
     Map(String, Cause<io::Error>),
-    /// It is no ELF file.
-    NoElf,
-    /// It is a damaged ELF file.
-    Damaged(object::Error),
+    /// It is no ELF file, or a damaged one.
+    Elf(NoLayout),
     /// Its memory is not known.
     Image(NoImage),
     /// It has more than this many GiB.
@@ -94,8 +93,7 @@ impl fmt::Display for Unreadable {
         f.write_str(match self {
             Self::File(error) => return error.fmt(f),
             Self::Map(path, error) => return write!(f, "{path}: {error}"),
-            Self::NoElf => "it is not an ELF file",
-            Self::Damaged(error) => return error.fmt(f),
+            Self::Elf(why) => return why.fmt(f),
             Self::Image(why) => return why.fmt(f),
             Self::Gigabytes(most) => return write!(f, "it has more than {most} GiB"),
             Self::Megabytes(most) => return write!(f, "it has more than {most} MiB"),
@@ -119,6 +117,6 @@ impl From<io::Error> for Unreadable {
 
 impl From<object::Error> for Unreadable {
     fn from(error: object::Error) -> Self {
-        Self::Damaged(error)
+        Self::Elf(error.into())
     }
 }

@@ -1,12 +1,12 @@
 //! Finds the file of a module, checks that it is the recorded one, and says why it was not found; a program whose
 //! recording does not say where it was mapped.
 
-use super::gap::{Gap, shortened};
-use super::layout::{Layout, hexadecimal, same_id};
-use super::place::{Part, Place};
+use super::gap::{Gap, Unreadable, shortened};
+use super::place::{Part, Place, hexadecimal, same_id};
 use super::search::SearchPaths;
 use crate::module::{Module, ModuleKind};
 use crate::record::Mapping;
+use isa::elf::Layout;
 use object::ReadCache;
 use std::fs::File;
 use std::io;
@@ -57,7 +57,7 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Located, G
                 None => return Ok(Located { place: candidate, file, layout }),
                 Some(difference) => gap = worse(gap, difference),
             },
-            Err(reason) => gap = worse(gap, Gap::Unreadable(reason)),
+            Err(reason) => gap = worse(gap, Gap::Unreadable(Unreadable::Elf(reason))),
         }
     }
     Err(gap)

@@ -3,7 +3,6 @@
 //! They are read, not mapped: another process may cut a mapped file short, which ends whoever reads it (SIGBUS).
 
 mod gap;
-mod layout;
 mod locate;
 mod place;
 mod search;
@@ -15,10 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tma::files::{LONGEST_PROGRAM, read_open};
 
 pub use gap::{Gap, Unreadable};
-pub(crate) use layout::{Layout, Segment, hexadecimal, same_id};
 pub(crate) use locate::locate;
 pub use locate::{Program, missing};
-pub(crate) use place::{Part, Place};
+pub(crate) use place::{Part, Place, hexadecimal, same_id};
 pub use search::{Cache, Debuginfod, Limits, SearchPaths};
 
 /// Most bytes of all programs and debug files that one recording names.
@@ -50,9 +48,6 @@ impl Files {
     }
 
     /// Notes that memory for this many bytes is needed.
-    ///
-    /// # Errors
-    /// The limit is reached.
     pub fn take(&self, bytes: u64) -> Result<()> {
         let take = |left: u64| left.checked_sub(bytes);
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);

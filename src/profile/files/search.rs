@@ -1,7 +1,7 @@
 //! Folders to search for programs and debug files, and files by build-id from debuginfod servers.
 
-use super::layout::{Layout, hexadecimal, same_id};
-use super::place::{Part, Place};
+use super::place::{Part, Place, hexadecimal, same_id};
+use isa::elf::Layout;
 use object::ReadCache;
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -2,9 +2,9 @@
 
 use super::demangle::demangle;
 use super::go;
-use super::table::{Binding, CodeRange, Guess, Symbol, Table};
-use crate::files::{Files, Layout};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
+use super::table::{Binding, Symbol, Table};
+use crate::files::Files;
+use isa::elf::{Layout, unwind_ranges};
 use lzma_rust2::XzReader;
 use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SectionFlags,
@@ -12,6 +12,7 @@ use object::{
 };
 use std::collections::HashMap;
 use std::io::Read as _;
+use std::ops::Range;
 
 /// The functions of `file`; `debug` is its separate debug file, `mini` the one inside of it.
 ///
@@ -33,7 +34,7 @@ pub(super) fn table(
         symbols.extend(go::functions(file, |address| relative(file, address)));
     }
     symbols.extend(stubs(file));
-    Table::new(symbols, unwound(file), code(file, layout))
+    Table::new(symbols, unwind_ranges(file), code(file, layout))
 }
 
 /// Functions and labels among `all`.
@@ -79,8 +80,8 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
 }
 
 /// Code sections, or executable segments if there are no sections.
-fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
-    let range = |start: u64, size: u64| CodeRange { start, end: start.saturating_add(size) };
+fn code(file: &object::File<'_>, layout: &Layout) -> Vec<Range<u64>> {
+    let range = |start: u64, size: u64| start..start.saturating_add(size);
     let sections: Vec<_> =
         file.sections().filter(is_code).map(|s| range(s.address(), s.size())).collect();
     if !sections.is_empty() {
@@ -181,39 +182,6 @@ fn stubs_of(section: &object::Section<'_, '_>, slots: &HashMap<u64, String>) -> 
             Some(Symbol { start, size, binding, label: false, name })
         })
         .collect()
-}
-
-/// Ranges of the unwind table (`.eh_frame`): one per compiled function, also in stripped files.
-fn unwound(file: &object::File<'_>) -> Vec<Guess> {
-    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
-    let Ok(data) = section.data() else { return Vec::new() };
-    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let mut frames = EhFrame::from(EndianSlice::new(data, endian));
-    frames.set_address_size(if file.is_64() { 8 } else { 4 });
-    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
-    let bases = BaseAddresses::default()
-        .set_eh_frame(section.address())
-        .set_text(address_of(".text"))
-        .set_got(address_of(".got"));
-    let mut guesses = Vec::new();
-    let mut shared = HashMap::new();
-    let mut entries = frames.entries(&bases);
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let parsed = partial.parse(|section, bases, offset| {
-            if let Some(known) = shared.get(&offset.0) {
-                return Ok(Clone::clone(known));
-            }
-            let common = section.cie_from_offset(bases, offset)?;
-            shared.insert(offset.0, common.clone());
-            Ok(common)
-        });
-        if let Ok(entry) = parsed {
-            let start = entry.initial_address();
-            guesses.push(Guess { start, end: start.saturating_add(entry.len()) });
-        }
-    }
-    guesses
 }
 
 /// A static variable, or a section where no symbol says more.

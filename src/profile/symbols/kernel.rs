@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::table::{Binding, CodeRange, Symbol, Table};
+use super::table::{Binding, Symbol, Table};
 use crate::files::{Gap, Unreadable, hexadecimal, same_id};
 use crate::module::{Module, ModuleKind};
 use pmu::machine::Root;
@@ -97,7 +97,7 @@ impl Kernel {
                 name: symbol.name.clone(),
             });
         }
-        Ok(Table::new(symbols, Vec::new(), Vec::<CodeRange>::new()))
+        Ok(Table::new(symbols, Vec::new(), Vec::new()))
     }
 
     /// The end of a function: the next one, since kallsyms has no sizes.

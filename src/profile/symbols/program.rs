@@ -3,8 +3,9 @@
 use super::dwarf::Lines;
 use super::elf::{self, DataObject, Objects};
 use super::table::Table;
-use crate::files::{Files, Layout, Part, Place, hexadecimal, same_id};
+use crate::files::{Files, Part, Place, hexadecimal, same_id};
 use crate::unwind;
+use isa::elf::Layout;
 use isa::flow::{Image, NoImage};
 use object::{Object as _, ReadCache};
 use std::path::{Path, PathBuf};
@@ -44,9 +45,6 @@ impl Program {
     }
 
     /// Its functions.
-    ///
-    /// # Errors
-    /// Its sections cannot be read.
     pub fn table(&mut self, files: &Files) -> object::Result<Table> {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data)?;

@@ -58,20 +58,6 @@ pub(super) struct Symbol {
     pub name: Box<str>,
 }
 
-/// A range of code that is one function according to the unwind table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Guess {
-    pub start: u64,
-    pub end: u64,
-}
-
-/// A code section, or segment in files without sections.
-#[derive(Debug, Clone)]
-pub(super) struct CodeRange {
-    pub start: u64,
-    pub end: u64,
-}
-
 /// Owner of a piece.
 #[derive(Debug, Clone, Copy)]
 enum Owner {
@@ -103,12 +89,16 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Functions by symbols, between them by `guesses` (unwind entries), and the remaining ranges of
-    /// `code`.
-    pub fn new(symbols: Vec<Symbol>, mut guesses: Vec<Guess>, mut code: Vec<CodeRange>) -> Self {
-        code.retain(|range| range.start < range.end);
+    /// Functions by symbols, between them by `guesses` (functions of the unwind table), and the remaining ranges of
+    /// `code` (sections, or segments in files without sections).
+    pub fn new(
+        symbols: Vec<Symbol>,
+        mut guesses: Vec<Range<u64>>,
+        mut code: Vec<Range<u64>>,
+    ) -> Self {
+        code.retain(|range| !range.is_empty());
         code.sort_by_key(|range| range.start);
-        guesses.retain(|guess| guess.start < guess.end);
+        guesses.retain(|guess| !guess.is_empty());
         guesses.sort_by_key(|guess| (guess.start, Reverse(guess.end)));
         let symbols = with_ends(one_each(symbols), &guesses, &code);
         let spans = symbols.iter().map(|s| (s.start, s.start.saturating_add(s.size)));
@@ -208,7 +198,7 @@ fn written(linkage: &str) -> (String, String) {
 }
 
 /// The range that contains `address`.
-fn containing(code: &[CodeRange], address: u64) -> Option<&CodeRange> {
+fn containing(code: &[Range<u64>], address: u64) -> Option<&Range<u64>> {
     let after = code.partition_point(|range| range.start <= address);
     code[..after].iter().rev().find(|range| address < range.end)
 }
@@ -226,7 +216,7 @@ fn one_each(mut symbols: Vec<Symbol>) -> Vec<Symbol> {
 
 /// Gives symbols without a size one: up to the end of the unwind entry that begins there, else up to
 /// the next symbol or the end of the section. Drops labels inside a function.
-fn with_ends(symbols: Vec<Symbol>, guesses: &[Guess], code: &[CodeRange]) -> Vec<Symbol> {
+fn with_ends(symbols: Vec<Symbol>, guesses: &[Range<u64>], code: &[Range<u64>]) -> Vec<Symbol> {
     let mut ended: Vec<Symbol> = Vec::with_capacity(symbols.len());
     let mut reached = 0; // Largest end of a symbol with a size so far.
     let starts: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();

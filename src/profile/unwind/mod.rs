@@ -9,6 +9,7 @@ use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, DebugFrameOffset, EhFrame, EhFrameOffset, EndianArcSlice,
     RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection,
 };
+use isa::elf::unwind_bases;
 use object::{Object as _, ObjectSection as _};
 use row::{Reader, Row};
 use std::collections::HashMap;
@@ -51,17 +52,7 @@ enum Place {
 impl Table {
     /// Unwind tables of `program`; `debug` is its separate debug file.
     pub fn new(program: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
-        let start = |name| program.section_by_name(name).map(|section| section.address());
-        let mut bases = BaseAddresses::default();
-        if let Some(address) = start(".eh_frame") {
-            bases = bases.set_eh_frame(address);
-        }
-        if let Some(address) = start(".text") {
-            bases = bases.set_text(address);
-        }
-        if let Some(address) = start(".got") {
-            bases = bases.set_got(address);
-        }
+        let bases = unwind_bases(program);
         let separate = section(program, ".debug_frame");
         let separate = separate.or_else(|| section(debug?, ".debug_frame"));
         let mut loaded = EhFrame::from(section(program, ".eh_frame").unwrap_or_else(empty));

@@ -1,13 +1,14 @@
 //! Reading what is known of a module, and the functions of just-in-time compilers.
 
 use super::{LoadedModule, Symbols};
-use crate::files::{Gap, Layout, Part, Place, Unreadable, hexadecimal, locate, same_id};
+use crate::files::{Gap, Part, Place, Unreadable, hexadecimal, locate, same_id};
 use crate::jitdump::{self, JitProgram, owned};
 use crate::module::{Module, ModuleKind};
 use crate::ranges::RangeMap;
 use crate::symbols::kernel::{self, Kernel};
 use crate::symbols::program::Program;
 use crate::symbols::table::{Binding, Symbol, Table};
+use isa::elf::Layout;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -5,8 +5,8 @@ fn symbol(start: u64, size: u64, name: &str) -> Symbol {
     Symbol { start, size, binding: Binding::Global, label: false, name: name.into() }
 }
 
-fn text(start: u64, end: u64) -> Vec<CodeRange> {
-    vec![CodeRange { start, end }]
+fn text(start: u64, end: u64) -> Vec<Range<u64>> {
+    std::iter::once(start..end).collect()
 }
 
 fn name(table: &mut Table, address: u64) -> String {
@@ -44,7 +44,7 @@ fn versions_are_no_part_of_a_name() {
 fn symbols_without_a_size_end_where_the_next_begins() {
     let symbols =
         vec![symbol(0x10, 0, "first"), symbol(0x30, 0x10, "second"), symbol(0x80, 0, "last")];
-    let guesses = vec![Guess { start: 0x80, end: 0x90 }];
+    let guesses = std::iter::once(0x80..0x90).collect();
     let mut table = Table::new(symbols, guesses, text(0, 0x100)).of_file("a.out");
     assert_eq!(table.function(0x2f).map(|f| (f.start, f.end)), Some((0x10, 0x30)));
     assert_eq!(name(&mut table, 0x8f), "last");
@@ -56,7 +56,7 @@ fn symbols_without_a_size_end_where_the_next_begins() {
 
 #[test]
 fn code_without_symbols_has_the_functions_of_its_unwind_table() {
-    let guesses = vec![Guess { start: 0x120, end: 0x140 }, Guess { start: 0x140, end: 0x150 }];
+    let guesses = vec![0x120..0x140, 0x140..0x150];
     let mut table = Table::new(Vec::new(), guesses, text(0x100, 0x200)).of_file("a.out");
     let function = table.function(0x13f).cloned().unwrap();
     assert_eq!(
@@ -89,9 +89,9 @@ proptest! {
             .into_iter()
             .map(|(start, size, label)| Symbol { label, ..symbol(start, size, "f") })
             .collect();
-        let guesses = guesses.into_iter().map(|(start, end)| Guess { start, end }).collect();
-        let code: Vec<CodeRange> =
-            code.into_iter().map(|(start, end)| CodeRange { start, end }).collect();
+        let guesses = guesses.into_iter().map(|(start, end)| start..end).collect();
+        let code: Vec<Range<u64>> =
+            code.into_iter().map(|(start, end)| start..end).collect();
         let mut table = Table::new(symbols.clone(), guesses, code.clone());
         for pair in table.pieces.windows(2) {
             prop_assert!(pair[0].end <= pair[1].start);

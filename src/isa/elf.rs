@@ -1,34 +1,72 @@
-//! ELF headers that the loader reads: program headers, and the build-id in the notes, compared and printed.
+//! What is read of ELF files in one way everywhere: the program headers that the loader reads, the build-id in the notes,
+//! and the functions of the unwind table.
 
-use super::gap::Unreadable;
+use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
-use object::{Endianness, FileKind, ReadRef, elf};
+use object::{Endianness, FileKind, Object as _, ObjectSection as _, ReadRef, elf};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
 
 /// A segment of the file that is loaded into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Segment {
-    /// Offset in the file and bytes there (p_offset, p_filesz).
+pub struct Segment {
+    /// Offset in the file (p_offset).
     pub offset: u64,
+    /// Bytes in the file (p_filesz).
     pub file_size: u64,
-    /// Address and bytes in memory (p_vaddr, p_memsz); bytes beyond the file's are zero.
+    /// Address in memory (p_vaddr).
     pub address: u64,
+    /// Bytes in memory (p_memsz); those beyond the file's are zero.
     pub memory_size: u64,
+    /// Whether the program may write to it.
     pub writable: bool,
+    /// Whether it has code.
     pub executable: bool,
+}
+
+impl Segment {
+    /// Its addresses.
+    pub fn memory(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.memory_size)
+    }
 }
 
 /// Layout of a file in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
+    /// The segments, in the order of the file.
     pub segments: Vec<Segment>,
-    /// Ranges (address, size) that are read-only after relocation (PT_GNU_RELRO).
-    pub relro: Vec<(u64, u64)>,
-    /// Offset in the file and size of the dynamic section.
-    pub dynamic: Option<(u64, u64)>,
+    /// Addresses that are read-only after relocation (PT_GNU_RELRO).
+    pub relro: Vec<Range<u64>>,
+    /// What identifies the build that made it.
     pub build_id: Option<Vec<u8>>,
-    /// `e_machine`, and whether it is a 64-bit little-endian file.
+    /// `e_machine`.
     pub machine: u16,
-    pub is_64_little: bool,
+}
+
+/// Why a file has no layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoLayout {
+    /// It is no ELF file.
+    NoElf,
+    /// It is a damaged ELF file.
+    Damaged(object::Error),
+}
+
+impl fmt::Display for NoLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoElf => f.write_str("it is not an ELF file"),
+            Self::Damaged(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<object::Error> for NoLayout {
+    fn from(error: object::Error) -> Self {
+        Self::Damaged(error)
+    }
 }
 
 /// `EM_386`, `EM_ARM`, `EM_X86_64` and `EM_AARCH64` of the ELF specification's processor supplements.
@@ -49,12 +87,12 @@ impl Layout {
     ///
     /// # Errors
     /// It is no ELF file, or a damaged one.
-    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, Unreadable> {
-        let kind = FileKind::parse(data).map_err(|_| Unreadable::NoElf)?;
+    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, NoLayout> {
+        let kind = FileKind::parse(data).map_err(|_| NoLayout::NoElf)?;
         match kind {
-            FileKind::Elf32 => Ok(read::<elf::FileHeader32<Endianness>, R>(data)?),
-            FileKind::Elf64 => Ok(read::<elf::FileHeader64<Endianness>, R>(data)?),
-            _ => Err(Unreadable::NoElf),
+            FileKind::Elf32 => Ok(layout::<elf::FileHeader32<Endianness>, R>(data)?),
+            FileKind::Elf64 => Ok(layout::<elf::FileHeader64<Endianness>, R>(data)?),
+            _ => Err(NoLayout::NoElf),
         }
     }
 
@@ -99,21 +137,18 @@ impl Layout {
     }
 }
 
-fn read<'data, E, R>(data: R) -> object::Result<Layout>
+/// The layout of a file with a header of this size.
+pub(crate) fn layout<'data, E, R>(data: R) -> object::Result<Layout>
 where
     E: FileHeader<Endian = Endianness>,
     R: ReadRef<'data>,
 {
     let header = E::parse(data)?;
     let endian = header.endian()?;
-    let mut layout = Layout {
-        machine: header.e_machine(endian).0,
-        is_64_little: header.is_class_64() && endian == Endianness::Little,
-        ..Layout::default()
-    };
+    let mut layout = Layout { machine: header.e_machine(endian).0, ..Layout::default() };
     for program in header.program_headers(endian, data)? {
         let (offset, file_size) = program.file_range(endian);
-        let address = program.p_vaddr(endian).into();
+        let address: u64 = program.p_vaddr(endian).into();
         let memory_size = program.p_memsz(endian).into();
         match program.p_type(endian) {
             elf::PT_LOAD => layout.segments.push(Segment {
@@ -124,8 +159,7 @@ where
                 writable: program.p_flags(endian).contains(elf::PF_W),
                 executable: program.p_flags(endian).contains(elf::PF_X),
             }),
-            elf::PT_GNU_RELRO => layout.relro.push((address, memory_size)),
-            elf::PT_DYNAMIC => layout.dynamic = Some((offset, file_size)),
+            elf::PT_GNU_RELRO => layout.relro.push(address..address.saturating_add(memory_size)),
             elf::PT_NOTE if layout.build_id.is_none() && file_size <= MOST_NOTES => {
                 layout.build_id = identity(program.notes(endian, data).ok().flatten(), endian);
             }
@@ -163,16 +197,41 @@ where
     own.map(|note| note.desc().to_vec())
 }
 
-/// Whether two build-ids are the same: older perf pads shorter ones to 20 bytes with zeros.
-pub(crate) fn same_id(left: &[u8], right: &[u8]) -> bool {
-    let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
-    let (start, padding) = long.split_at(short.len());
-    !short.is_empty() && start == short && padding.iter().all(|&byte| byte == 0)
+/// The ranges of the unwind table (`.eh_frame`): one per compiled function, also in stripped files.
+pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    let Ok(data) = section.data() else { return Vec::new() };
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let mut frames = EhFrame::from(EndianSlice::new(data, endian));
+    frames.set_address_size(if file.is_64() { 8 } else { 4 });
+    let bases = unwind_bases(file);
+    let (mut found, mut shared) = (Vec::new(), HashMap::new());
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let parsed = partial.parse(|section, bases, offset| {
+            if let Some(known) = shared.get(&offset.0) {
+                return Ok(Clone::clone(known));
+            }
+            let common = section.cie_from_offset(bases, offset)?;
+            shared.insert(offset.0, common.clone());
+            Ok(common)
+        });
+        if let Ok(entry) = parsed {
+            let start = entry.initial_address();
+            found.push(start..start.saturating_add(entry.len()));
+        }
+    }
+    found
 }
 
-/// Build-ids as tools print them.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Addresses of the sections that pointers in an unwind table may be relative to.
+pub fn unwind_bases(file: &object::File<'_>) -> BaseAddresses {
+    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    BaseAddresses::default()
+        .set_eh_frame(address_of(".eh_frame"))
+        .set_text(address_of(".text"))
+        .set_got(address_of(".got"))
 }
 
 #[cfg(test)]
@@ -197,13 +256,5 @@ mod tests {
         // After the segment's end, on its page.
         assert_eq!(layout.address_of(0xd40), Some(0x1d40));
         assert_eq!(layout.address_of(0x1000), None);
-    }
-
-    #[test]
-    fn build_ids_may_be_padded_but_not_differ() {
-        assert!(same_id(&[1, 2, 0, 0], &[1, 2]));
-        assert!(same_id(&[1, 2], &[1, 2]));
-        assert!(!same_id(&[1, 2, 3], &[1, 2]));
-        assert!(!same_id(&[0, 0], &[]));
     }
 }
