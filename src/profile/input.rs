@@ -32,9 +32,6 @@ impl Input {
     }
 
     /// Bytes of an open file, at its current length.
-    ///
-    /// # Errors
-    /// Its length cannot be read.
     pub fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { place: Place::File(Arc::new(file)), length })
@@ -51,9 +48,6 @@ impl Input {
     }
 
     /// Reads at an offset until `buffer` is full or the bytes end; returns how many were read.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let room = buffer.len().min(left);
@@ -80,9 +74,6 @@ impl Input {
     }
 
     /// A part of the bytes: what of it is there.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn part(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let length = range.end.min(self.length).saturating_sub(range.start);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];

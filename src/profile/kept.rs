@@ -237,7 +237,7 @@ fn too_long(path: &Path, packing: Option<Packing>, most: u64) -> Error {
 }
 
 /// Reads until the buffer is full or the input ends.
-fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n = 0;
     while n < buffer.len() {
         match input.read(&mut buffer[n..]) {

@@ -123,9 +123,6 @@ pub struct Stream {
 
 impl Stream {
     /// All of it in memory.
-    ///
-    /// # Errors
-    /// As [`Records::each`].
     pub fn whole(self) -> Result<Recording> {
         let mut records = Vec::new();
         let notes = self.records.each(&mut |record| records.push(record))?;

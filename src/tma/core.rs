@@ -251,9 +251,6 @@ impl Core {
     }
 
     /// The name of its table.
-    ///
-    /// # Errors
-    /// There is no table.
     pub fn needs_table(&self) -> Result<&str> {
         self.uarch().ok_or_else(|| {
             Error::failed("no event table describes this processor")
@@ -261,13 +258,8 @@ impl Core {
                 .hint("name one with --uarch NAME; `tdtool tables list` lists them")
         })
     }
-}
 
-impl Core {
     /// The core that has what the tables `names` have in common: where nothing decides among them.
-    ///
-    /// # Errors
-    /// As [`Core::modelled`].
     pub fn in_common(library: &Library, names: &[String]) -> Result<Self> {
         let Some(shared) = Shared::of(library, names)? else { return Ok(Self::default()) };
         let file = |name: &Option<String>, of: fn(&Library, &str) -> Result<(String, String)>| {

@@ -127,9 +127,6 @@ pub fn read_open(file: &File, most: u64) -> Result<Vec<u8>> {
 
 /// Saves `bytes` to a file for the next process; a reader sees all of them or none. Its folder is made. On failure (a
 /// full disk, no permission, more than `most` bytes), the previous file stays.
-///
-/// # Errors
-/// It was not saved.
 pub fn keep(path: &Path, bytes: &[u8], most: u64) -> Result<()> {
     if bytes.len() as u64 > most {
         let why = format!("it has {} bytes; the limit is {most}", bytes.len());

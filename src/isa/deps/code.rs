@@ -46,9 +46,6 @@ impl Code {
     }
 
     /// One block at address 0.
-    ///
-    /// # Errors
-    /// As [`Code::of`].
     pub fn of_bytes(bytes: &[u8], core: &Facts) -> Result<Self> {
         let mut code = Self::default();
         code.add(bytes, 0, core)?;

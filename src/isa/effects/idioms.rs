@@ -43,7 +43,7 @@ fn same_sources(instruction: &Instruction) -> Option<Register> {
         (first, Some(second), None) if instruction.op_count() == 2 => (first?, second),
         _ => return None,
     };
-    (first == second).then_some(first).filter(|_| is_idiom(instruction.mnemonic()))
+    (first == second).then_some(first).filter(|_| kind(instruction.mnemonic()).is_some())
 }
 
 /// Two operands that name one register, where that may change how processors treat the instruction: zeroing idioms
@@ -70,11 +70,6 @@ pub fn tied_operands(instruction: &Instruction) -> Option<(usize, usize)> {
     };
     let moves = instruction.op_count() == 2 && is_move(instruction.mnemonic());
     (moves && register(0)? == register(1)?).then_some((0, 1))
-}
-
-/// Whether the result does not depend on the sources if they are the same register.
-fn is_idiom(mnemonic: Mnemonic) -> bool {
-    kind(mnemonic).is_some()
 }
 
 /// Kinds of idioms, distinguished where processors differ.
@@ -218,7 +213,7 @@ fn is_eliminated(instruction: &Instruction, core: &Facts) -> bool {
                 && from.is_gpr8()
                 && !high
                 && core.renames(Renamed::Movzx)
-                && !same_full(to, from)
+                && to.full_register() != from.full_register()
         }
         mnemonic if is_vector_move(mnemonic) => {
             to.is_vector_register() && from.is_vector_register() && core.renames(Renamed::VectorMov)
@@ -261,10 +256,6 @@ fn is_vector_move(mnemonic: Mnemonic) -> bool {
 fn is_mask_and_not(mnemonic: Mnemonic) -> bool {
     use Mnemonic::{Kandnb, Kandnd, Kandnq, Kandnw};
     matches!(mnemonic, Kandnb | Kandnw | Kandnd | Kandnq)
-}
-
-fn same_full(one: Register, other: Register) -> bool {
-    one.full_register() == other.full_register()
 }
 
 /// Whether it adds an 8-bit constant to a 64-bit register, which Golden Cove does at renaming.

@@ -54,7 +54,7 @@ pub(super) fn add_registers(
     }
     false_dependencies(effects, instruction, core);
     remove_vzeroupper(effects, instruction, core);
-    if memory_bit_offset(instruction)
+    if is_bit_string(instruction)
         && let Some(reg) = ArchReg::of(instruction.op1_register())
     {
         add_read(effects, Read { reg, role: Role::Address(0) });
@@ -222,11 +222,6 @@ fn is_fused_multiply(mnemonic: Mnemonic) -> bool {
     };
     between(Mnemonic::Vfmadd132pd, Mnemonic::Vfmsubps)
         || between(Mnemonic::Vfmsubsd, Mnemonic::Vfnmsubss)
-}
-
-/// `bts [m],r`: the register is also part of the address.
-fn memory_bit_offset(instruction: &Instruction) -> bool {
-    is_bit_string(instruction)
 }
 
 /// Adds false dependencies on the destination.

@@ -47,9 +47,6 @@ pub struct Latencies {
 
 impl Latencies {
     /// The latencies of `core`: its shipped table, or assumptions if it has none.
-    ///
-    /// # Errors
-    /// The table is invalid.
     pub fn new(core: &Core) -> Result<Self> {
         let shipped = match &core.latencies {
             None => None,

@@ -28,9 +28,6 @@ struct Entry {
 
 impl Table {
     /// Parses a table.
-    ///
-    /// # Errors
-    /// The text is not a valid table.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let file = File::parse(text)?;
         let by_code = resolve(&file.latency)?;

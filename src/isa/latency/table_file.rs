@@ -156,9 +156,6 @@ pub(super) struct Row {
 
 impl File {
     /// Parses a table and replaces the keys of sources by their names.
-    ///
-    /// # Errors
-    /// The text is not a valid table.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut file: Self = toml::from_str(text)?;
         if file.schema != 1 {

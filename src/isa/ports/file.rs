@@ -82,9 +82,6 @@ pub(super) struct Row {
 
 impl File {
     /// Parses a table.
-    ///
-    /// # Errors
-    /// The text is not a valid table.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let file: Self = toml::from_str(text).map_err(|e| Invalid::Toml(e.into()))?;
         if file.schema != 1 {

@@ -53,9 +53,6 @@ struct Entry {
 
 impl Ports {
     /// The ports of `core`, if it has a table.
-    ///
-    /// # Errors
-    /// The table is invalid.
     pub fn of(core: &Core) -> Result<Option<Self>> {
         let Some((text, origin)) = &core.ports else { return Ok(None) };
         let table = Self::parse(text).map_err(|e| {
@@ -67,9 +64,6 @@ impl Ports {
     }
 
     /// Parses a table.
-    ///
-    /// # Errors
-    /// The text is not a valid table.
     pub fn parse(text: &str) -> std::result::Result<Self, Invalid> {
         let file = File::parse(text)?;
         let (load, store) = (&file.load, &file.store);

@@ -42,18 +42,12 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
 }
 
 /// Like [`read_location`], with names of functions that the file itself lacks.
-///
-/// # Errors
-/// As [`read_location`].
 pub fn read_named(data: &[u8], names: Names<'_>, location: &Location) -> Result<Located> {
     read(data, names, location, None)
 }
 
 /// The blocks at `locations` of one file, each at its own address. In an object file, all blocks
 /// see the same placeholder address for a variable.
-///
-/// # Errors
-/// As [`read_named`].
 pub fn read_path(data: &[u8], names: Names<'_>, locations: &[Location]) -> Result<Vec<Located>> {
     let mut placeholders = Placeholders::default();
     locations.iter().map(|location| read(data, names, location, Some(&mut placeholders))).collect()

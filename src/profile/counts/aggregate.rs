@@ -79,7 +79,8 @@ fn sum(of: Key, parts: &[&Counts], over: Over) -> Counts {
         }
     }
     if over == Over::Intervals {
-        let busy: Vec<&&Counts> = parts.iter().filter(|p| anything_counted(p)).collect();
+        let busy: Vec<&&Counts> =
+            parts.iter().filter(|p| p.groups.iter().any(GroupCounts::has_counts)).collect();
         let busy = if busy.is_empty() { parts.iter().collect() } else { busy };
         let mut filled = false;
         let sums =
@@ -95,10 +96,6 @@ fn sum(of: Key, parts: &[&Counts], over: Over) -> Counts {
     }
     total.groups = lists.iter().map(|(events, nth)| over_scopes(events, *nth, parts)).collect();
     total
-}
-
-fn anything_counted(part: &Counts) -> bool {
-    part.groups.iter().any(GroupCounts::has_counts)
 }
 
 fn nth_group(part: &Counts, list: &[EventId], nth: usize) -> Option<GroupCounts> {

@@ -212,9 +212,6 @@ impl Builder {
 }
 
 /// Parses a count as perf and toplev write it.
-///
-/// # Errors
-/// Why it is no count.
 pub fn count(text: &str) -> std::result::Result<Count, Unparsed> {
     match text {
         "<not counted>" => return Ok(Count::NotCounted),

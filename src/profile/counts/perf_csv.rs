@@ -36,9 +36,6 @@ impl PerfCsv {
     }
 
     /// Parses one line.
-    ///
-    /// # Errors
-    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if let Some(comment) = text.trim_start().strip_prefix('#') {
             if comment.trim_start().starts_with("started on") {

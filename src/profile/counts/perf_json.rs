@@ -19,9 +19,6 @@ fn has_count(object: &Map<String, Value>) -> bool {
 }
 
 /// Adds the objects of a text that other tools laid out over several lines. Whether it had some.
-///
-/// # Errors
-/// As [`Builder::row`].
 pub fn lies_over_lines(lines: &[(u32, String)], builder: &mut Builder) -> Result<bool> {
     if !lines.first().is_some_and(|(_, text)| text.trim_start().starts_with(['[', '{'])) {
         return Ok(false);
@@ -73,9 +70,6 @@ pub fn metric_only(text: &str) -> Option<Vec<String>> {
 }
 
 /// Parses one line.
-///
-/// # Errors
-/// As [`Builder::row`].
 pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
     let text = text.trim();
     if let Some(comment) = text.strip_prefix('#') {

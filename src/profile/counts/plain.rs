@@ -84,9 +84,6 @@ impl Columns {
     }
 
     /// Parses one line.
-    ///
-    /// # Errors
-    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if text.starts_with('#') && Self::headerless(text).is_none() {
             return Ok(());

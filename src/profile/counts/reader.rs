@@ -57,9 +57,6 @@ pub fn folder_error(path: &Path) -> Error {
 }
 
 /// Reads one open file; `path` names it in messages.
-///
-/// # Errors
-/// As [`read`].
 fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut lines = Lines::new(input, path);
     if lines.peek()?.starts_with(&session::MAGIC) {

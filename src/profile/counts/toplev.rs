@@ -83,9 +83,6 @@ impl Columns {
     }
 
     /// Parses one line.
-    ///
-    /// # Errors
-    /// As [`Builder::row`].
     pub fn line(&mut self, number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         if let Some(again) = Self::from_header(text) {
             // On hybrids there is a header for each kind of core.

@@ -149,9 +149,6 @@ impl Profile {
     }
 
     /// The bytes of a block.
-    ///
-    /// # Errors
-    /// Its program cannot be read.
     pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, Unavailable> {
         let module = self.keys.get(block.function).map(|key| key.0);
         let module = module.and_then(|m| self.spaces.modules.all.get(m));
@@ -160,9 +157,6 @@ impl Profile {
     }
 
     /// The file of a block of user code, and the offset of `address` in it.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), Unavailable> {
         let number = self.keys.get(block.function).map_or(usize::MAX, |key| key.0);
         let module = self.spaces.modules.all.get(number).filter(|m| m.kind == ModuleKind::File);

@@ -42,9 +42,6 @@ pub struct Gathered {
 }
 
 /// Reads a recording; `symbols` are needed where samples hold counts. Returns the limits of its records, too.
-///
-/// # Errors
-/// Its records cannot be read.
 pub fn gather(
     source: &dyn Source,
     filter: &Filter,

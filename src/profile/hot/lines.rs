@@ -127,9 +127,7 @@ impl Profile {
         let innermost = lines.into_iter().next()?;
         Some(HotLine { file: innermost.file?, line: innermost.line?, inlined: innermost.inlined })
     }
-}
 
-impl Profile {
     /// The samples of the function at `index` by source line, inlined lines too; `None`: no line is known.
     pub fn own_lines(&mut self, index: usize) -> Vec<(Option<HotLine>, u64)> {
         let Some(addresses) = self.addresses.get(index).cloned() else { return Vec::new() };

@@ -102,9 +102,6 @@ impl Deref for Profile {
 impl Profile {
     /// Attributes the samples of a recording to functions; samples are read once and not stored. Programs are searched
     /// in `search`.
-    ///
-    /// # Errors
-    /// The recording cannot be read.
     pub fn new(source: &dyn Source, filter: &Filter, search: SearchPaths) -> Result<Self> {
         let recording = source.about();
         let mut spaces = AddressSpaces::of(recording, search.clone());

@@ -23,9 +23,6 @@ pub(super) type OfCpus = HashSet<Option<u64>>;
 
 /// Groups that count whole CPUs: the readings of several threads go on from one another. Threads that inherit a group
 /// have its id, and counts of their own.
-///
-/// # Errors
-/// The records cannot be read.
 pub(super) fn of_cpus(source: &dyn Source, event: usize) -> Result<OfCpus> {
     let reads_groups = source.about().events.get(event).is_some_and(|event| {
         let format = &event.format;

@@ -133,9 +133,6 @@ pub struct Overview {
 }
 
 /// Looks through the records of a recording.
-///
-/// # Errors
-/// The recording cannot be read.
 pub fn overview(source: &dyn Source) -> Result<Overview> {
     // Only thread names are needed: no program is searched.
     let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);

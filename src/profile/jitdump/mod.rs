@@ -73,9 +73,6 @@ pub(crate) struct Load {
 }
 
 /// Code that was moved or loaded, at most `most` times, in order of time, and whether those are `CLOCK_MONOTONIC`'s.
-///
-/// # Errors
-/// Why it is no jitdump that can be read.
 pub(crate) fn loads(file: File, most: usize) -> Result<(Vec<Load>, bool), Unreadable> {
     let input = Input::of_file(file)?;
     let mut all: Vec<Load> = Vec::new();

@@ -47,9 +47,6 @@ pub(super) struct Header {
 }
 
 /// Reads the header.
-///
-/// # Errors
-/// Why it is no jitdump that can be read.
 fn header(input: &Input) -> Result<(Header, u64), Unreadable> {
     if input.length() > LONGEST_PROGRAM {
         return Err(Unreadable::Gigabytes(LONGEST_PROGRAM >> 30));
@@ -193,9 +190,6 @@ pub(crate) struct JitProgram {
 
 impl JitProgram {
     /// Functions, and what else is known of them.
-    ///
-    /// # Errors
-    /// Why it is no jitdump that can be read.
     pub fn read(file: File) -> Result<(Vec<Function>, Self), Unreadable> {
         let input = Input::of_file(file)?;
         let mut reading = Reading::default();

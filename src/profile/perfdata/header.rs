@@ -34,9 +34,6 @@ pub struct Header {
 
 impl Header {
     /// Reads the header of a file.
-    ///
-    /// # Errors
-    /// Why it is no header that can be read.
     pub fn read(file: &Input) -> Result<Self, NoHeader> {
         let start = file.part(0..FILE_SIZE)?;
         match start.first_chunk() {

@@ -47,9 +47,6 @@ pub fn read(path: &Path) -> Result<Recording> {
 }
 
 /// Opens a perf.data file; without `chains`, call chains are left out.
-///
-/// # Errors
-/// As [`read()`].
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let source = path.display().to_string();
     let failed = || Error::failed(format!("cannot read {source}"));
@@ -97,9 +94,6 @@ fn folder(path: &Path, chains: bool) -> Result<Stream> {
 }
 
 /// Reads a perf.data file that is already in memory; `source` names it in messages.
-///
-/// # Errors
-/// As [`read()`].
 pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
     stream(Input::of(bytes), Vec::new(), source, true)?.whole()
 }

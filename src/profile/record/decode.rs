@@ -18,9 +18,6 @@ pub struct Decoder {
 }
 
 /// Decodes one record; for many, make a [`Decoder`] once.
-///
-/// # Errors
-/// As [`Decoder::decode`].
 pub fn decode(kind: u32, misc: u16, body: &[u8], events: &[Event]) -> Result<Record, Malformed> {
     Decoder::new(events).decode(kind, misc, body)
 }

@@ -128,9 +128,6 @@ impl SessionWriter {
     }
 
     /// Syncs the file to disk.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn finish(self) -> Result<()> {
         self.file.sync_all().map_err(|e| self.failed("cannot finish").because(e))
     }

@@ -4,6 +4,7 @@ use super::chunk::{
     CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, RecordBatch, Session,
     VERSION, checksum,
 };
+use crate::kept;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::File;
@@ -101,18 +102,8 @@ impl<R: Read> Reader<R> {
 
     /// Reads until `buffer` is full or the file ends.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut n = 0;
-        while n < buffer.len() {
-            match self.input.read(&mut buffer[n..]) {
-                Ok(0) => break,
-                Ok(more) => n += more,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    return Err(Error::failed(format!("cannot read {}", self.name)).because(e));
-                }
-            }
-        }
-        Ok(n)
+        kept::fill(&mut self.input, buffer)
+            .map_err(|e| Error::failed(format!("cannot read {}", self.name)).because(e))
     }
 
     /// The next chunk's kind and payload; `None` at the end.
@@ -243,9 +234,6 @@ pub fn load(path: &Path) -> Result<Session> {
 }
 
 /// As [`load`], from anything that can be read; `name` names it in errors.
-///
-/// # Errors
-/// As [`load`].
 pub fn load_from(input: impl Read, name: &str) -> Result<Session> {
     whole(Reader::new(input, name)?)
 }

@@ -12,9 +12,6 @@ use std::path::Path;
 use tma::error::{Error, Result};
 
 /// Whether the session `path` has samples. Reads no further than the first of them.
-///
-/// # Errors
-/// As [`Reader`].
 pub fn has_samples(path: &Path) -> Result<bool> {
     let mut reader = Reader::open(path)?;
     while let Some((kind, payload)) = reader.next_raw()? {
@@ -34,25 +31,16 @@ pub fn load_recording(path: &Path) -> Result<Recording> {
 }
 
 /// As [`load_recording`], from bytes in memory; `name` names them in messages.
-///
-/// # Errors
-/// As [`load_recording`].
 pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
     stream(Input::of(bytes), name, true, false)?.whole()
 }
 
 /// Opens the session `path`, to read its samples one by one; without `chains`, call chains are left out.
-///
-/// # Errors
-/// As [`load_recording`].
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     open_as(path, chains, false)
 }
 
 /// As [`open`] without chains, of a session that is still written: it is no gap that it has no end yet.
-///
-/// # Errors
-/// As [`load_recording`].
 pub fn open_growing(path: &Path) -> Result<Stream> {
     open_as(path, false, true)
 }

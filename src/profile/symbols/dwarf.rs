@@ -2,11 +2,11 @@
 //! name them.
 
 use super::demangle::demangle;
-use super::reader::{Reader, Split, section};
+use super::reader::{Entry, Reader, Split, contains, section};
 use super::table::Line;
 use super::types::{DataTypes, Untyped, Variable};
 use crate::files::{Files, Place};
-use gimli::{AttributeValue, DebuggingInformationEntry, Reader as _, UnitRef};
+use gimli::{AttributeValue, Reader as _, UnitRef};
 use object::Object as _;
 use std::collections::HashMap;
 use std::fmt;
@@ -196,25 +196,8 @@ fn row(unit: UnitRef<'_, Reader>, address: u64) -> Option<(u64, u64)> {
     None
 }
 
-fn contains(
-    unit: UnitRef<'_, Reader>,
-    entry: &DebuggingInformationEntry<Reader>,
-    address: u64,
-) -> bool {
-    let Ok(mut ranges) = unit.die_ranges(entry) else { return false };
-    while let Ok(Some(range)) = ranges.next() {
-        if (range.begin..range.end).contains(&address) {
-            return true;
-        }
-    }
-    false
-}
-
 /// Name and line of a function; both may be where it is declared.
-fn declared(
-    unit: UnitRef<'_, Reader>,
-    entry: &DebuggingInformationEntry<Reader>,
-) -> Option<(String, u64)> {
+fn declared(unit: UnitRef<'_, Reader>, entry: &Entry) -> Option<(String, u64)> {
     let mut name = None;
     let mut line = None;
     let mut next = Some(entry.clone());

@@ -181,17 +181,11 @@ impl Symbols {
     }
 
     /// The code from `start` to `end` (p_vaddr, exclusive).
-    ///
-    /// # Errors
-    /// The reason why it is unavailable.
     pub fn code(&mut self, module: &Module, start: u64, end: u64) -> Result<Vec<u8>, Gap> {
         Ok(self.image_of(module)?.code(start, end).ok_or(Gap::NoCode)?.to_vec())
     }
 
     /// The module as it is mapped in memory; cheap to clone.
-    ///
-    /// # Errors
-    /// The reason why it is unavailable.
     pub fn image(&mut self, module: &Module) -> Result<Arc<ProgramImage>, Gap> {
         self.image_of(module).cloned()
     }
@@ -224,26 +218,18 @@ impl Symbols {
         }
         self.last
     }
-}
 
-impl Symbols {
     fn types(&mut self, module: &Module) -> Result<&mut DataTypes, Untyped> {
         self.dwarf(module).and_then(|lines| lines.types()).ok_or(Untyped::NoDwarf)
     }
 
     /// The type of the static variable of `module` that begins at `start`.
-    ///
-    /// # Errors
-    /// The reason why it is not known.
     pub fn static_type(&mut self, module: &Module, start: u64) -> Result<TypeRef, Untyped> {
         self.types(module)?.of_static(start)
     }
 
     /// The variables in scope at an instruction that are in a register or at a distance from one, the innermost
     /// first.
-    ///
-    /// # Errors
-    /// The reason why they are not known.
     pub fn variables(
         &mut self,
         module: &Module,
@@ -253,9 +239,6 @@ impl Symbols {
     }
 
     /// The member at an offset of a type of `module`; `exact`: elements of arrays have their numbers.
-    ///
-    /// # Errors
-    /// The reason why it is not known.
     pub fn member(
         &mut self,
         module: &Module,
@@ -267,9 +250,6 @@ impl Symbols {
     }
 
     /// Target of a pointer or reference of type `ty` of `module`.
-    ///
-    /// # Errors
-    /// The reason why it is not known.
     pub fn pointee(&mut self, module: &Module, ty: TypeRef) -> Result<Pointee, Untyped> {
         self.types(module)?.pointee(ty)
     }

@@ -2,7 +2,10 @@
 
 use crate::files::{Files, Place};
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Dwarf, DwarfPackage, EndianArcSlice, Reader as _, RunTimeEndian};
+use gimli::{
+    DebuggingInformationEntry, Dwarf, DwarfPackage, EndianArcSlice, Reader as _, RunTimeEndian,
+    UnitRef,
+};
 use object::{Object as _, ObjectSection as _};
 use std::ffi::OsString;
 use std::fmt;
@@ -11,6 +14,9 @@ use std::sync::Arc;
 
 /// The data of a section.
 pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
+
+/// An entry of debug information.
+pub(super) type Entry = DebuggingInformationEntry<Reader>;
 
 /// Largest ratio by which a compressed section may claim to expand: zlib's maximum is 1032, that of
 /// debug information some dozen.
@@ -29,6 +35,17 @@ pub(super) fn section(file: &object::File<'_>, name: &str, files: &Files) -> Rea
         compressed.decompress().ok()
     });
     EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
+}
+
+/// Whether the code of an entry is at an address.
+pub(super) fn contains(unit: UnitRef<'_, Reader>, entry: &Entry, address: u64) -> bool {
+    let Ok(mut ranges) = unit.die_ranges(entry) else { return false };
+    while let Ok(Some(range)) = ranges.next() {
+        if (range.begin..range.end).contains(&address) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Where the units of a program are.

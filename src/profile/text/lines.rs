@@ -22,9 +22,6 @@ pub struct Text {
 impl Text {
     /// Calls `take` with each line, which returns false for one that cannot be read. Returns what a report
     /// must state of those.
-    ///
-    /// # Errors
-    /// The disk fails.
     pub fn each(&self, take: &mut dyn FnMut(&str) -> bool) -> Result<Vec<String>> {
         let mut reader = BufReader::with_capacity(1 << 18, self.input.reader());
         let mut line = Vec::new();

@@ -26,9 +26,6 @@ pub use samples::UNNAMED;
 pub use script::is_sample;
 
 /// Opens a text of `perf script` or lackey, to read its branches one by one.
-///
-/// # Errors
-/// It cannot be read.
 pub fn open(path: &Path, kind: Kind, program: Option<Program>) -> Result<Stream> {
     let source = path.display().to_string();
     let input =

@@ -168,9 +168,6 @@ pub fn parse(text: &str) -> Result<Expr, FormulaError> {
 }
 
 /// As [`parse`], for a trusted text of up to `most` tokens.
-///
-/// # Errors
-/// As [`parse`].
 pub fn parse_up_to(text: &str, most: usize) -> Result<Expr, FormulaError> {
     let tokens = tokens(text)?;
     if let Some((at, _)) = tokens.get(most) {

@@ -13,9 +13,6 @@ const LEAST_KNOWN: usize = 4;
 const NAMED: usize = 12;
 
 /// Which table describes the core that answers so, by everything that it says.
-///
-/// # Errors
-/// A table's head cannot be read.
 pub fn identify(cpuid: &Cpuid, library: &Library) -> Result<Identity> {
     let weighed = weigh(cpuid, library)?;
     let claimed = claim(cpuid, &weighed);

@@ -246,9 +246,6 @@ const ELIMINATED: f64 = 1.2;
 
 /// Chooses among the candidates of `identity` by what was measured; leaves a table that is chosen
 /// already, and says what contradicts it. Rates that no table states decide nothing.
-///
-/// # Errors
-/// A candidate's table cannot be read.
 pub fn settle(mut identity: Identity, measured: Measured, library: &Library) -> Result<Identity> {
     if let Some(name) = identity.table.clone() {
         let against = contradicting(&*library.load(&name)?, measured);

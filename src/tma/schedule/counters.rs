@@ -9,7 +9,7 @@ use super::allowed::{
     Bits, Budget, FIXED_CYCLES, FIXED_SHIFT, FIXED_SLOTS, NoCounter, counters_of, extra_limit,
     fixed_bit, is_slots, slots_event,
 };
-use crate::tables::{EventId, ExtraRegister, Table};
+use crate::tables::{EventId, Table};
 use std::collections::BTreeMap;
 
 /// The counter of an event.
@@ -97,7 +97,7 @@ impl Universe {
         let mut extras: BTreeMap<u8, Extra> = BTreeMap::new();
         for (i, (e, _)) in order.iter().enumerate() {
             let Some(register) = spec(*e).extra else { continue };
-            let extra = extras.entry(register_key(register)).or_insert_with(|| Extra {
+            let extra = extras.entry(register as u8).or_insert_with(|| Extra {
                 users: Bits::default(),
                 limit: extra_limit(register),
                 values: BTreeMap::new(),
@@ -214,10 +214,6 @@ impl Extra {
         values.dedup();
         values.len()
     }
-}
-
-fn register_key(register: ExtraRegister) -> u8 {
-    register as u8
 }
 
 const UNOWNED: u16 = u16::MAX;

@@ -91,9 +91,6 @@ impl Resolve for HashMap<String, Leaf> {
 
 impl Table {
     /// Compiles a table that is already read.
-    ///
-    /// # Errors
-    /// The first thing wrong with it.
     pub fn compile(file: TableFile) -> Result<Self, Invalid> {
         if file.schema != 1 {
             return Err(Invalid::Schema(file.schema));

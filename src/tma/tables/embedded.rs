@@ -87,9 +87,6 @@ impl Embedded {
 
 impl Table {
     /// The signature alone, for embedding.
-    ///
-    /// # Errors
-    /// As [`Table::encode`].
     pub fn encode_signature(&self) -> postcard::Result<Vec<u8>> {
         postcard::to_stdvec(&self.signature)
     }
@@ -109,18 +106,12 @@ pub struct Packed(pub &'static [u8]);
 
 impl Packed {
     /// The data itself.
-    ///
-    /// # Errors
-    /// None in a sound build: the build itself has compressed it.
     pub fn bytes(self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         DeflateDecoder::new(self.0).read_to_end(&mut bytes).map(|_| bytes)
     }
 
     /// The data as text.
-    ///
-    /// # Errors
-    /// As [`Packed::bytes`].
     pub fn text(self) -> io::Result<String> {
         let mut text = String::new();
         DeflateDecoder::new(self.0).read_to_string(&mut text).map(|_| text)

@@ -100,13 +100,11 @@ impl Library {
             ));
         }
         self.tables.extend(added.into_iter().map(|(name, path)| (name, Source::File(path).into())));
-        let latencies = folder.join("latency");
-        if latencies.is_dir() {
-            self.latencies.extend(toml_files(&latencies)?);
-        }
-        let ports = folder.join("ports");
-        if ports.is_dir() {
-            self.ports.extend(toml_files(&ports)?);
+        for (name, files) in [("latency", &mut self.latencies), ("ports", &mut self.ports)] {
+            let inside = folder.join(name);
+            if inside.is_dir() {
+                files.extend(toml_files(&inside)?);
+            }
         }
         self.folder = Some(folder.to_owned());
         Ok(self)
@@ -157,16 +155,7 @@ impl Library {
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn latencies(&self, name: &str) -> Result<(String, String)> {
-        if let Some(path) = self.latencies.get(name) {
-            return Ok((read(path)?, path.display().to_string()));
-        }
-        match self.bundle.latencies.iter().find(|(own, _)| *own == name) {
-            Some((_, packed)) => built_in(*packed, format!("latency/{name} (built in)")),
-            None => Err(Error::failed(format!("no file of latencies is called `{name}`")).hint(
-                "`latencies` under [facts] names a file of events/latency or of DIR/latency of \
-                 --tables DIR",
-            )),
-        }
+        text_of(name, ["latency", "latencies"], &self.latencies, self.bundle.latencies)
     }
 
     /// The text of the file of ports called `name`, and where it comes from.
@@ -174,20 +163,27 @@ impl Library {
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn ports(&self, name: &str) -> Result<(String, String)> {
-        if let Some(path) = self.ports.get(name) {
-            return Ok((read(path)?, path.display().to_string()));
-        }
-        match self.bundle.ports.iter().find(|(own, _)| *own == name) {
-            Some((_, packed)) => built_in(*packed, format!("ports/{name} (built in)")),
-            None => Err(Error::failed(format!("no file of ports is called `{name}`")).hint(
-                "`ports` under [facts] names a file of events/ports or of DIR/ports of --tables DIR",
-            )),
-        }
+        text_of(name, ["ports", "ports"], &self.ports, self.bundle.ports)
     }
 }
 
-/// A built-in text, and where it comes from.
-fn built_in(packed: Packed, origin: String) -> Result<(String, String)> {
+/// The text of the file `name` that the facts of a table refer to: `own`, or `built_in`. It is of a `folder`, and the
+/// facts have it as `key`.
+fn text_of(
+    name: &str,
+    [folder, key]: [&str; 2],
+    own: &BTreeMap<String, PathBuf>,
+    built_in: &[(&str, Packed)],
+) -> Result<(String, String)> {
+    if let Some(path) = own.get(name) {
+        return Ok((read(path)?, path.display().to_string()));
+    }
+    let Some((_, packed)) = built_in.iter().find(|(own, _)| *own == name) else {
+        return Err(Error::failed(format!("no file of {key} is called `{name}`")).hint(format!(
+            "`{key}` under [facts] names a file of events/{folder} or of DIR/{folder} of --tables DIR"
+        )));
+    };
+    let origin = format!("{folder}/{name} (built in)");
     match packed.text() {
         Ok(text) => Ok((text, origin)),
         Err(e) => Err(Error::failed(format!("{origin}: cannot be decoded")).because(e)),
@@ -238,9 +234,6 @@ pub struct Head {
 
 impl Library {
     /// Processors that table `name` is for, and how well it describes one of this family, model and stepping.
-    ///
-    /// # Errors
-    /// As [`Library::text`].
     pub fn head(&self, name: &str, cpu: &Cpu) -> Result<Head> {
         let rank = |rules: &mut dyn Iterator<Item = (u32, &[u32], &[u32])>| {
             rules
@@ -277,9 +270,6 @@ impl Library {
     }
 
     /// The table of the same vendor for the model of the same family that is nearest by its number.
-    ///
-    /// # Errors
-    /// As [`Library::text`].
     pub fn nearest(&self, vendor: &str, family: u32, model: u32) -> Result<Option<String>> {
         let mut best: Option<(u32, String)> = None;
         for name in self.names() {

@@ -31,9 +31,6 @@ pub fn select(table: &Table, list: &str) -> Result<Vec<NodeId>> {
 }
 
 /// As [`select()`], where a list of `+` and `-` items changes the tree down to `level`.
-///
-/// # Errors
-/// As [`select()`].
 pub fn select_from(table: &Table, list: &str, level: u32) -> Result<Vec<NodeId>> {
     let items = list
         .split(',')

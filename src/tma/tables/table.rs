@@ -200,9 +200,6 @@ impl Table {
     }
 
     /// Compiles a table file; `origin` names it in errors.
-    ///
-    /// # Errors
-    /// As [`Table::compile`].
     pub fn from_file(file: TableFile, origin: &str) -> Result<Self> {
         Self::compile(file).map_err(|e| {
             Error::failed(format!("{origin}: the table is not valid"))

@@ -300,7 +300,9 @@ fn vector(instruction: &Instruction) -> Option<Action> {
         Movhps | Movhpd | Vmovhps | Vmovhpd if memory(0) => Action::HighStore,
         Pxor | Xorps | Xorpd if same(instruction, 0, 1) => Action::VectorZero,
         Vpxor | Vxorps | Vxorpd | Vpxord | Vpxorq if same(instruction, 1, 2) => Action::VectorZero,
-        Punpcklqdq | Vpunpcklqdq if !memory(instruction.op_count() - 1) && narrow(instruction) => {
+        Punpcklqdq | Vpunpcklqdq
+            if !memory(instruction.op_count() - 1) && instruction.op_register(0).is_xmm() =>
+        {
             Action::UnpackLow
         }
         Pinsrq | Vpinsrq => Action::Insert(lane().ok()? & 1),
@@ -320,8 +322,4 @@ fn same(instruction: &Instruction, a: u32, b: u32) -> bool {
         _ => Register::None,
     };
     register(a) != Register::None && register(a) == register(b)
-}
-
-fn narrow(instruction: &Instruction) -> bool {
-    instruction.op_register(0).is_xmm()
 }

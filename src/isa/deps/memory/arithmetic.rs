@@ -233,31 +233,19 @@ pub fn quotient(high: u64, low: u64, by: u64, signed: bool, size: u8) -> Option<
 }
 
 /// pdep: scatters the low bits of `value` to the positions of the ones in `mask`.
-pub fn deposit(value: u64, mut mask: u64) -> u64 {
-    let (mut result, mut bit) = (0, 1);
-    while mask != 0 {
-        let lowest = mask & mask.wrapping_neg();
-        if value & bit != 0 {
-            result |= lowest;
-        }
-        mask ^= lowest;
-        bit <<= 1;
-    }
-    result
+pub fn deposit(value: u64, mask: u64) -> u64 {
+    ones(mask).filter(|(_, low)| value & low != 0).fold(0, |all, (one, _)| all | one)
 }
 
 /// pext: packs the bits of `value` at the positions of the ones in `mask`.
-pub fn gather(value: u64, mut mask: u64) -> u64 {
-    let (mut result, mut bit) = (0, 1);
-    while mask != 0 {
-        let lowest = mask & mask.wrapping_neg();
-        if value & lowest != 0 {
-            result |= bit;
-        }
-        mask ^= lowest;
-        bit <<= 1;
-    }
-    result
+pub fn gather(value: u64, mask: u64) -> u64 {
+    ones(mask).filter(|(one, _)| value & one != 0).fold(0, |all, (_, low)| all | low)
+}
+
+/// The ones of a mask, the lowest first, each with the bit of its number.
+fn ones(mask: u64) -> impl Iterator<Item = (u64, u64)> {
+    let all = (0..64).map(|at| 1 << at);
+    all.clone().filter(move |one| mask & one != 0).zip(all)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ mod read;
 mod scopes;
 mod shape;
 
-use super::reader::Reader;
-use gimli::{AttributeValue, DebuggingInformationEntry, Operation, UnitRef};
+use super::reader::{Entry, Reader};
+use gimli::{AttributeValue, Operation, UnitRef};
 use read::{Types, member_at};
 use scopes::{Frames, Functions, variables};
 use shape::referred;
@@ -88,8 +88,6 @@ impl DataTypes {
         self.types.size(ty)
     }
 }
-
-type Entry = DebuggingInformationEntry<Reader>;
 
 /// Types by first address (p_vaddr).
 #[derive(Debug, Default)]

@@ -1,12 +1,10 @@
 //! An entry of DWARF → a type, and the member at an offset of one: `.buckets[].next`.
 
 use super::shape::{GroupMember, Shape, Type, TypeRef, Units, Untyped, referred};
-use crate::symbols::reader::Reader;
-use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, EntriesTreeNode, UnitRef};
+use crate::symbols::reader::{Entry, Reader};
+use gimli::{AttributeValue, Dwarf, EntriesTreeNode, UnitRef};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-type Entry = DebuggingInformationEntry<Reader>;
 
 /// Longest chain of qualifiers and other names.
 const LONGEST: usize = 32;

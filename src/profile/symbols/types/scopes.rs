@@ -2,15 +2,10 @@
 
 use super::read::string;
 use super::shape::{TypeRef, referred};
-use crate::symbols::reader::Reader;
+use crate::symbols::reader::{Entry, Reader, contains};
 use crate::unwind::{Cfa, Table};
-use gimli::{
-    AttributeValue, DebuggingInformationEntry, EntriesTreeNode, Expression, Operation, UnitOffset,
-    UnitRef,
-};
+use gimli::{AttributeValue, EntriesTreeNode, Expression, Operation, UnitOffset, UnitRef};
 use std::fmt;
-
-type Entry = DebuggingInformationEntry<Reader>;
 
 /// Nesting of scopes: only damaged files are deeper.
 const DEEPEST: usize = 128;
@@ -124,23 +119,13 @@ impl At<'_> {
                     found.extend(self.variable(entry, base));
                 }
                 gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine
-                    if depth < DEEPEST && self.is_in(entry) =>
+                    if depth < DEEPEST && contains(self.unit, entry, self.address) =>
                 {
                     self.walk(child, base, depth + 1, found);
                 }
                 _ => {}
             }
         }
-    }
-
-    fn is_in(&self, entry: &Entry) -> bool {
-        let Ok(mut ranges) = self.unit.die_ranges(entry) else { return false };
-        while let Ok(Some(range)) = ranges.next() {
-            if (range.begin..range.end).contains(&self.address) {
-                return true;
-            }
-        }
-        false
     }
 
     fn variable(&self, entry: &Entry, base: Base) -> Option<Variable> {

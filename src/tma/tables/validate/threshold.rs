@@ -112,8 +112,8 @@ fn strangers(
     over.names(&mut |name| {
         own |= name == id;
         let related = is_above(name, id, parents) || is_above(id, name, parents);
-        let in_tree =
-            shares.contains(name) && (parents.contains_key(name) || is_parent(name, parents));
+        let in_tree = shares.contains(name)
+            && (parents.contains_key(name) || parents.values().any(|p| *p == name));
         if name != id && in_tree && !related {
             others.push(name.to_owned());
         }
@@ -127,10 +127,6 @@ fn strangers(
         );
         found.node(Note, id, what);
     }
-}
-
-fn is_parent(name: &str, parents: &HashMap<&str, &str>) -> bool {
-    parents.values().any(|p| *p == name)
 }
 
 /// Whether `above` is an ancestor of `id`; a chain that never ends is cut.
