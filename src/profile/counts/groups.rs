@@ -284,7 +284,7 @@ impl Meaning {
 
 /// The modes of which a tree is shown: those whose events cover a node of level 1 (`needs` has the events of each). If
 /// there is none, all modes if there are such events, else each that there is.
-pub fn shown(rows: &[Meaning], needs: &[&[EventId]]) -> Vec<Mode> {
+pub fn modes(rows: &[Meaning], needs: &[&[EventId]]) -> Vec<Mode> {
     let modes = [Mode::All, Mode::Only(Ring::User), Mode::Only(Ring::Kernel)];
     let is_own = |meaning: &&Meaning, mode| match mode {
         Mode::All => meaning.is_event() && !meaning.is_of_any,

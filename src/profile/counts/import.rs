@@ -39,7 +39,7 @@ pub fn counts(recording: &Recording, table: &Table, options: Options) -> Result<
         importer.block(block, &mut imported);
     }
     for session in &recording.sessions {
-        sessions::add(session, table, &mut imported)?;
+        sessions::add_session(session, table, &mut imported)?;
     }
     Ok(imported)
 }
@@ -201,7 +201,7 @@ impl<'a> Importer<'a> {
         }
         let of = |row: &Row| self.meaning.get(row.name as usize).copied().unwrap_or_default();
         let meanings: Vec<Meaning> = block.rows.iter().map(of).collect();
-        let modes = groups::shown(&meanings, &self.first_level);
+        let modes = groups::modes(&meanings, &self.first_level);
         for &mode in &modes {
             let mut part = counts.clone();
             if modes.len() > 1 {

@@ -45,7 +45,7 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
     let mut start = Vec::new();
     (&file).take(8).read_to_end(&mut start).map_err(unreadable)?;
     if perfdata::recognise(&start) {
-        return sessions::read(path, builder);
+        return sessions::read_stat(path, builder);
     }
     file.rewind().map_err(unreadable)?;
     read_from(file, path, builder)

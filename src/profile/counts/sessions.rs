@@ -54,7 +54,7 @@ pub struct Imported {
 ///
 /// # Errors
 /// The session was recorded with other tables only, or its own table cannot be read.
-pub fn add(session: &Session, table: &Table, imported: &mut Imported) -> Result<()> {
+pub fn add_session(session: &Session, table: &Table, imported: &mut Imported) -> Result<()> {
     let recorded = session.counts.iter().any(|c| c.table == table.name);
     if !recorded && !session.counts.is_empty() {
         let names: Vec<&str> = session.tables.iter().map(|t| t.name.as_str()).collect();
@@ -137,7 +137,7 @@ fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
 ///
 /// # Errors
 /// It cannot be read, or has no counts.
-pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
+pub fn read_stat(path: &Path, builder: &mut Builder) -> Result<()> {
     let name = path.display();
     if !perfdata::holds_counts(path) {
         let error = Error::failed(format!("{name}: this is perf.data, with samples, not counts"))

@@ -36,7 +36,7 @@ pub fn length(bytes: &[u8]) -> Option<usize> {
 
 /// Parses the attribute at the start of `bytes`; fields that an older one lacks are 0. The event is
 /// named after its type and config: names, if any, are elsewhere in the file.
-pub fn parse(bytes: &[u8]) -> Option<Event> {
+pub fn from_attribute(bytes: &[u8]) -> Option<Event> {
     let bytes = bytes.get(..length(bytes)?)?;
     let at = |place: usize| word(bytes, place).unwrap_or(0);
     let flags = at(40);
@@ -254,7 +254,7 @@ fn events(section: &[u8]) -> Vec<Event> {
 
 fn event(rest: &mut &[u8], size: usize) -> Option<Event> {
     let (attribute, after) = rest.split_at_checked(size)?;
-    let mut event = parse(attribute)?;
+    let mut event = from_attribute(attribute)?;
     let ids = usize::try_from(half(after, 0)?).ok()?;
     *rest = &after[4..];
     event.name = string(rest)?;

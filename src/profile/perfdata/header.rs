@@ -111,7 +111,7 @@ fn events(section: &[u8], file: &Input, row: u64) -> Vec<Event> {
         return Vec::new();
     }
     let read = |row: &[u8]| {
-        let mut event = features::parse(row)?;
+        let mut event = features::from_attribute(row)?;
         let ids = file.part(section_at(row, row.len() - 16)).ok()?;
         event.ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
         Some(event)

@@ -195,7 +195,7 @@ pub fn take_feature(record: &Header<'_>, features: &mut Features) {
 
 /// HEADER_ATTR: an attribute, then ids.
 fn event(body: &[u8]) -> Option<Event> {
-    let mut event = features::parse(body)?;
+    let mut event = features::from_attribute(body)?;
     let ids = body.get(features::length(body)?..)?;
     event.ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
     Some(event)

@@ -266,7 +266,7 @@ const LARGEST: u64 = 256 << 20;
 const MOST_KIB: u32 = 80 << 10;
 
 /// The ELF file inside of `file`, if it has one.
-pub(super) fn read(file: &object::File<'_>, files: &Files) -> Option<Vec<u8>> {
+pub(super) fn mini(file: &object::File<'_>, files: &Files) -> Option<Vec<u8>> {
     let compressed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut reader = XzReader::new_mem_limit(compressed, true, MOST_KIB).take(LARGEST + 1);
     let mut found = Vec::new();

@@ -51,7 +51,7 @@ impl Program {
         let debug = if file.symbol_table().is_none() { self.debug(files, &file) } else { None };
         let is_bare = file.symbol_table().is_none() && debug.is_none();
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
-        let mini = if is_bare { elf::read(&file, files) } else { None };
+        let mini = if is_bare { elf::mini(&file, files) } else { None };
         let mini = mini.as_ref().and_then(|data| object::File::parse(&**data).ok());
         Ok(elf::table(&file, &self.layout, debug.as_ref(), mini.as_ref()))
     }
@@ -117,7 +117,9 @@ impl Program {
 
     fn debug(&mut self, files: &Files, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
         let (place, build_id) = (&self.place, self.layout.build_id.as_deref());
-        self.debug.get_or_insert_with(|| find(files, file, place, build_id).map(Arc::new)).clone()
+        self.debug
+            .get_or_insert_with(|| find_debug(files, file, place, build_id).map(Arc::new))
+            .clone()
     }
 
     /// Whether it lies at the same addresses in every process.
@@ -145,7 +147,7 @@ impl Program {
 const USUAL: &str = "/usr/lib/debug";
 
 /// The debug file of `file` at `place` with this build-id.
-fn find(
+fn find_debug(
     files: &Files,
     file: &object::File<'_>,
     place: &Place,

@@ -84,7 +84,7 @@ pub fn is_entry(word: &str) -> bool {
 }
 
 /// The branch; `None` if it cannot be read. The second is false for a branch that was not taken.
-pub fn read(word: &str) -> Option<(Branch, bool)> {
+pub fn entry(word: &str) -> Option<(Branch, bool)> {
     let (from, rest) = address(word)?;
     let (to, rest) = address(rest)?;
     let mut fields = rest.split('/');

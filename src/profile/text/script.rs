@@ -91,7 +91,7 @@ pub fn read(line: &str) -> Option<Line> {
     }
     let mut branches = Vec::with_capacity(entries.len());
     for word in entries {
-        let (branch, is_taken) = lines::read(word)?;
+        let (branch, is_taken) = lines::entry(word)?;
         if is_taken {
             branches.push(branch);
         }

@@ -147,7 +147,7 @@ impl Symbols {
             let text = self.files.take(length).and_then(|()| read_open(&file, LONGEST_TEXT));
             match text {
                 Ok(text) => {
-                    return LoadedModule { table: parse(&text), ..LoadedModule::default() };
+                    return LoadedModule { table: map_table(&text), ..LoadedModule::default() };
                 }
                 Err(error) => gap = Gap::Unreadable(error.into()),
             }
@@ -170,13 +170,13 @@ impl Symbols {
             Some(Program::new(code, Place::here(&module.path), layout))
         });
         let compiled = Some(lines);
-        LoadedModule { gap: None, table: table(functions), program, compiled }
+        LoadedModule { gap: None, table: jitdump_table(functions), program, compiled }
     }
 }
 
 /// The functions in `text`. JITs reuse memory: for an address, the last line holds. Malformed lines
 /// are skipped.
-fn parse(text: &[u8]) -> Table {
+fn map_table(text: &[u8]) -> Table {
     let text = String::from_utf8_lossy(text);
     let mut ranges = RangeMap::default();
     for line in text.lines() {
@@ -195,7 +195,7 @@ fn parse(text: &[u8]) -> Table {
 }
 
 /// The functions of a jitdump.
-fn table(functions: Vec<jitdump::Function>) -> Table {
+fn jitdump_table(functions: Vec<jitdump::Function>) -> Table {
     let symbols = functions.into_iter().filter(|function| !function.name.is_empty());
     let symbols = symbols.map(|function| Symbol {
         start: function.start,
@@ -225,7 +225,7 @@ mod tests {
     fn later_lines_override_earlier_ones_and_names_have_blanks() {
         let text = b"1000 100 LazyCompile:~add /tmp/a.js:1\n0x1040 10 Stub\nnonsense\n\
             5000 10 _Z3addii@js\n2000 zz bad\n3000 10\n1080 20 \xff\nffffffffffffffff 10 wraps\n";
-        let mut table = parse(text);
+        let mut table = map_table(text);
         let mut name = |address| table.function(address).map(|f| (f.name.clone(), f.start, f.end));
         let whole = "LazyCompile:~add /tmp/a.js:1".to_owned();
         assert_eq!(name(0x1000), Some((whole.clone(), 0x1000, 0x1040)));
@@ -239,12 +239,12 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_breaks_it(text in prop::collection::vec(any::<u8>(), 0..300)) {
-            parse(&text);
+            map_table(&text);
         }
 
         #[test]
         fn no_numbers_break_it(lines in prop::collection::vec("[0-9a-f]{1,16} [0-9a-f]{1,16} f", 0..20)) {
-            parse(lines.join("\n").as_bytes());
+            map_table(lines.join("\n").as_bytes());
         }
     }
 }
