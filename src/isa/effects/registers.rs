@@ -246,7 +246,6 @@ fn remove_vzeroupper(effects: &mut Effects, instruction: &Instruction, core: &Fa
     }
 }
 
-/// Adds the memory accesses of `instruction`.
 pub(super) fn add_accesses(
     effects: &mut Effects,
     instruction: &Instruction,

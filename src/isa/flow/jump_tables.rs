@@ -23,7 +23,6 @@ const MAX_ROUNDS: usize = 5;
 /// Instructions that slices may visit, per instruction of the function.
 const STEPS_PER_INSTRUCTION: usize = 100;
 
-/// The code of a function.
 pub(super) struct Code<'a> {
     pub bytes: &'a [u8],
     pub range: Range<u64>,

@@ -9,7 +9,6 @@ use super::graph::Loop;
 /// depth that compilers do not produce; in malicious input the sum can be quadratic.
 const MEMBERS_PER_BLOCK: usize = 256;
 
-/// The loops of a function.
 #[derive(Default)]
 pub(super) struct Loops {
     /// Outer ones first.
@@ -108,7 +107,6 @@ fn nest(loops: &mut [Loop], blocks: usize) -> Vec<Option<usize>> {
 /// Compiled code is far from that, but malicious input need not be.
 const MAX_STEPS: usize = 100_000_000;
 
-/// Dominators of the blocks of a function.
 pub(super) struct Dominators {
     /// Position of each block in reverse postorder; every block has one.
     order: Vec<usize>,

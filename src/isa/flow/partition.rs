@@ -175,12 +175,10 @@ pub(super) struct Partition {
     pub padding: Vec<(u64, u64)>,
 }
 
-/// A function being partitioned.
 struct Partitioner<'a> {
     disassembly: &'a Disassembly,
     range: Range<u64>,
     tables: &'a Tables,
-    /// Addresses of functions that do not return.
     no_return: HashSet<u64>,
 }
 

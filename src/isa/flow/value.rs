@@ -28,7 +28,6 @@ pub(super) enum Value {
     Opaque,
 }
 
-/// A mask of the lowest `bits`.
 pub(super) fn mask(bits: u8) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }

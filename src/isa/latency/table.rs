@@ -7,7 +7,6 @@ use crate::names::{name, small};
 use iced_x86::{Code, Instruction, Mnemonic, Register};
 use std::collections::{BTreeMap, HashMap};
 
-/// A latency table.
 #[derive(Debug)]
 pub(super) struct Table {
     entries: Vec<Entry>,

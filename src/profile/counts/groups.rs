@@ -129,7 +129,6 @@ fn same_share(a: &Row, b: &Row) -> bool {
     }
 }
 
-/// Whether the row was multiplexed.
 fn is_multiplexed(row: &Row) -> bool {
     row.running.is_some_and(|share| share < 1.0 - SHARE_STEP)
 }

@@ -252,7 +252,6 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Whether `pmu` is the PMU of a core.
 fn is_core(pmu: &str) -> bool {
     pmu == "cpu" || matches!(pmu, "cpu_core" | "cpu_atom" | "cpu_lowpower")
 }

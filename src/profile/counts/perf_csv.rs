@@ -142,7 +142,6 @@ fn with_decimal_points(text: &str) -> String {
     out
 }
 
-/// Parses a line.
 fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), Unparsed> {
     let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
     let mut key = BlockKey::default();

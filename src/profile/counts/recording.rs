@@ -231,7 +231,6 @@ pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
     }
 }
 
-/// Whether a field is a whole number.
 pub(super) fn is_whole(field: &str) -> bool {
     !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit())
 }
@@ -245,10 +244,7 @@ pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
     /// `perf stat -x SEP`.
-    PerfCsv {
-        /// The separator.
-        separator: String,
-    },
+    PerfCsv { separator: String },
     /// `perf stat -j`: one JSON object per line.
     PerfJson,
     /// `perf stat record`.
@@ -256,10 +252,7 @@ pub enum Format {
     /// toplev's `--valcsv`.
     Toplev,
     /// `event,value` or `trial,event,value`.
-    Plain {
-        /// The separator.
-        separator: char,
-    },
+    Plain { separator: char },
     /// A session of `tdtool record`.
     Session,
 }

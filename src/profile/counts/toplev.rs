@@ -149,7 +149,6 @@ fn is_of_hybrid(name: &str) -> bool {
     name.starts_with("cpu_") && name.matches('/').count() == 2
 }
 
-/// A [`ParsedCount`] that owns its name.
 struct OwnedCount {
     name: String,
     count: Count,

@@ -14,7 +14,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tma::Error;
 
-/// A module's file.
 #[derive(Debug)]
 pub(crate) struct Located {
     pub place: Place,

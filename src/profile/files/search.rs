@@ -93,7 +93,6 @@ struct State {
     asked: HashSet<(Vec<u8>, &'static str)>,
     /// Servers that did not answer are not asked again.
     silent: HashSet<usize>,
-    /// Time spent so far.
     spent: Duration,
     notes: Vec<String>,
 }
@@ -247,7 +246,6 @@ mod http {
     use std::io::{self, Read as _};
     use ureq::Agent;
 
-    /// Most redirections of a request.
     const MOST_REDIRECTIONS: u32 = 3;
 
     /// Receives the file at `url`, within limits.

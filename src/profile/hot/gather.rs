@@ -23,7 +23,6 @@ pub struct Gathered {
     pub total: Tally,
     /// By address.
     pub places: Places,
-    /// By process.
     pub(super) processes: Processes,
     /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
@@ -121,7 +120,6 @@ fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Address
     thread && within
 }
 
-/// A tally of one sample.
 fn tally(sample: &Sample) -> Tally {
     let weight = sample.period.map_or(1.0, |p| p as f64);
     Tally { samples: 1, weight, squares: weight * weight }

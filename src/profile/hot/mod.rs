@@ -79,15 +79,12 @@ pub struct Profile {
     spaces: AddressSpaces,
     symbols: Symbols,
     gathered: Gathered,
-    /// Key of each function.
     keys: Vec<FunctionKey>,
     /// Samples of each function per address, sorted by address.
     addresses: Vec<Vec<(u64, Tally)>>,
     /// Samples of each event, if there are several.
     events_of: ByEvent,
-    /// Counts that samples read.
     reads: Reads,
-    /// Whether call chains show inlined functions.
     shows_inlined: bool,
 }
 

@@ -50,7 +50,6 @@ pub(super) fn of_cpus(source: &dyn Source, event: usize) -> Result<OfCpus> {
     Ok(several.difference(&apart).copied().collect())
 }
 
-/// One reading.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Taken {
     key: Option<FunctionKey>,
@@ -217,7 +216,6 @@ pub struct ReadSum {
     pub enabled: f64,
     /// Numbers of a part: time enabled, time running, and a count of each event.
     wide: usize,
-    /// The parts, one after another.
     parts: Vec<u64>,
     /// Readings of a part, and of the last one so far.
     each: u64,

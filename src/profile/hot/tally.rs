@@ -122,7 +122,6 @@ pub struct Busiest {
     pub share: f64,
 }
 
-/// The samples of each process.
 #[derive(Debug, Default)]
 pub(super) struct Processes(FxHashMap<u32, f64>);
 
@@ -191,7 +190,6 @@ pub(super) const UNMAPPED: FunctionKey = (usize::MAX, 0);
 /// In place of a start address: no function is known.
 pub(super) const NO_FUNCTION: u64 = u64::MAX;
 
-/// The key of the function at a place.
 pub(super) fn key_at(
     place: Option<ModuleAddress>,
     spaces: &AddressSpaces,

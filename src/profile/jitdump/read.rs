@@ -37,7 +37,6 @@ pub(super) enum Entry<'a> {
     Lines { start: u64, lines: &'a [u8] },
 }
 
-/// The head of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Header {
     /// `e_machine` of the code.
@@ -46,7 +45,6 @@ pub(super) struct Header {
     pub is_monotonic: bool,
 }
 
-/// Reads the header.
 fn header(input: &Input) -> Result<(Header, u64), Unreadable> {
     if input.length() > LONGEST_PROGRAM {
         return Err(Unreadable::Gigabytes(LONGEST_PROGRAM >> 30));

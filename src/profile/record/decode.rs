@@ -173,7 +173,6 @@ enum IdOffset {
 /// `struct sample_id` at the end of the records of one event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Trailer {
-    /// Its bytes.
     size: usize,
     /// Bytes from TIME to the end of the record; `None` without TIME.
     time: Option<usize>,

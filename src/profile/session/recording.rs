@@ -114,7 +114,6 @@ fn stream(input: Input, name: &str, chains: bool, is_growing: bool) -> Result<St
     Ok(Stream { about, records: Box::new(Raw { replay: file, decoder, bounds }) })
 }
 
-/// A session file.
 #[derive(Debug)]
 struct Session {
     input: Input,

@@ -35,7 +35,6 @@ pub(crate) struct Table {
     rows: HashMap<u64, Option<Arc<Row>>>,
 }
 
-/// The entry of a function.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     start: u64,

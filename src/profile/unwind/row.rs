@@ -242,7 +242,6 @@ impl Processor {
     }
 }
 
-/// The registers of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Registers {
     pub processor: Processor,

@@ -137,7 +137,6 @@ pub(super) fn counters_of(
     Ok(mask)
 }
 
-/// The bit of a fixed counter.
 pub(super) fn fixed_bit(index: u8) -> u64 {
     1 << (FIXED_SHIFT + u32::from(index))
 }
@@ -148,7 +147,6 @@ pub(super) fn is_slots(table: &Table, event: EventId) -> bool {
     spec.fixed == Some(FIXED_SLOTS) && spec.fixed_only && spec.metric.is_none()
 }
 
-/// The table's slots event.
 pub(super) fn slots_event(table: &Table) -> Option<EventId> {
     (0..table.events.len()).map(|i| i as EventId).find(|e| is_slots(table, *e))
 }

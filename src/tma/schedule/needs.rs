@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 pub(super) struct Needs {
     /// Sets that must each be inside one group, none inside another.
     pub(super) items: Vec<Bits>,
-    /// The set of level 1.
     pub(super) level_1: Bits,
     /// For every node that is served, chosen or read by a split one: the parts it is counted in.
     pub(super) parts: BTreeMap<NodeId, Vec<Bits>>,

@@ -16,7 +16,6 @@ use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 use smol_str::{SmolStr, format_smolstr};
 
-/// Fewest batches.
 const BATCHES: usize = 4;
 /// Share of the time from which on a group ran all of it, but for the start.
 const WHOLE: f64 = 0.99;
@@ -37,7 +36,6 @@ pub fn student_t95(degrees: usize) -> f64 {
     }
 }
 
-/// Fills the errors of all nodes.
 pub(super) fn errors(
     table: &Table,
     layout: &Layout,
@@ -210,7 +208,6 @@ fn variance(effects: &[f64], length: usize) -> f64 {
     m / (m - 1.0) * batches.iter().map(|b| b * b).sum::<f64>() / (n * n)
 }
 
-/// A group with its readings.
 struct Read<'a> {
     group: usize,
     readings: &'a Readings,

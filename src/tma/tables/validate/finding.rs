@@ -128,7 +128,6 @@ impl Places {
 }
 
 impl<'t> Lines<'t> {
-    /// The lines of `text`.
     pub(super) fn of(text: &'t str) -> Self {
         Self { text, places: OnceCell::new() }
     }
@@ -143,13 +142,11 @@ impl<'t> Lines<'t> {
         1 + before.iter().filter(|b| **b == b'\n').count()
     }
 
-    /// Line of the node `id`.
     pub(super) fn node(&self, id: &str) -> Option<usize> {
         let offset = self.line_start(&format!("id = \"{id}\"\n"));
         offset.or_else(|| self.places().nodes.get(id).copied()).map(|o| self.at(o))
     }
 
-    /// Line of the event `name`.
     pub(super) fn event(&self, name: &str) -> Option<usize> {
         let offset = self.line_start(&format!("\"{name}\" = "));
         offset.or_else(|| self.places().events.get(name).copied()).map(|o| self.at(o))

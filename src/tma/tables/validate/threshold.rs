@@ -18,7 +18,6 @@ const MANY: usize = 256;
 /// Greatest lower and least upper bound of a node, both exclusive.
 type Bounds = BTreeMap<String, (f64, f64)>;
 
-/// Checks all thresholds.
 pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Findings) {
     // Shares lie between 0 and 1; above 1 a node is mismeasured and never flagged.
     let shares: HashSet<&str> = formulas
