@@ -12,7 +12,7 @@ use crate::tables::facts::{FactName, FusedWith, OpCache};
 use crate::tables::{Facts, Level1, Library, ReorderBuffer, Shared, Table};
 use crate::{Cache, Cpu, Error, Result};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A processor core.
 ///
@@ -66,18 +66,7 @@ const WIDTH_ERROR: f64 = 0.1;
 /// How far errors of the clock take it above what a core does.
 const CLOCK_ERROR: f64 = 0.04;
 
-static UNKNOWN: Facts = Facts {
-    latencies: None,
-    ports: None,
-    op_cache: None,
-    data_tlb: None,
-    zero_idioms: None,
-    renamed: None,
-    false_dependences: None,
-    nop_fusion: None,
-    store_aliasing: None,
-    sustained_width: None,
-};
+static UNKNOWN: LazyLock<Facts> = LazyLock::new(Facts::default);
 
 impl Core {
     /// The core that table `name` of `library` describes, without a processor that runs it.

@@ -26,7 +26,7 @@ pub struct BlockKey {
 }
 
 /// A count, as a parser found it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedCount<'a> {
     /// The event, as written.
     pub name: &'a str,
@@ -144,10 +144,7 @@ impl Builder {
                         .map(|t| (Duration::from_nanos(self.begin), Duration::from_nanos(t))),
                     summary: key.summary,
                     scope: key.scope.clone(),
-                    rows: Vec::new(),
-                    software: Vec::new(),
-                    constants: [None; 5],
-                    metrics: Vec::new(),
+                    ..Block::default()
                 };
                 self.recording.blocks.push(block);
                 self.open.insert(place, at);

@@ -8,7 +8,7 @@
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::decimal_commas;
-use super::recording::{Count, Scope, ScopeKind, Unparsed, is_whole, scope_of};
+use super::recording::{Count, Scope, Unparsed, is_whole, scope_of};
 use tma::error::Result;
 
 /// Characters that cannot be a separator because values and names contain them.
@@ -66,8 +66,8 @@ impl PerfCsv {
             count: parsed.count,
             running: parsed.share.filter(|_| matches!(parsed.count, Count::Value(_))),
             run_time: parsed.run_time.filter(|t| *t > 0),
-            group: None,
             unit: &parsed.unit,
+            ..ParsedCount::default()
         };
         builder.row(number, &key, &found)
     }
@@ -108,6 +108,7 @@ fn candidates(text: &str) -> Vec<String> {
 type Metrics = Vec<(String, f64)>;
 
 /// A parsed line, from the count on.
+#[derive(Default)]
 struct Parsed {
     count: Count,
     unit: String,
@@ -166,9 +167,7 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed),
                 key.scope = scope;
                 parsed.count = builder::count(fields[v])?;
                 if let Some(cgroup) = &parsed.cgroup {
-                    let empty =
-                        || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
-                    key.scope.get_or_insert_with(empty).cgroup = Some(cgroup.clone());
+                    key.scope.get_or_insert_default().cgroup = Some(cgroup.clone());
                 }
                 return Ok((key, parsed));
             }
@@ -178,7 +177,7 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed),
     match metric_only(fields, separator) {
         Some((scope, metrics)) => {
             key.scope = scope;
-            Ok((key, Parsed { metrics, ..nothing() }))
+            Ok((key, Parsed { metrics, ..Parsed::default() }))
         }
         None => Err(why),
     }
@@ -199,18 +198,6 @@ fn could_be_count(field: &str) -> bool {
 
 fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok()
-}
-
-fn nothing() -> Parsed {
-    Parsed {
-        count: Count::NotCounted,
-        unit: String::new(),
-        event: String::new(),
-        cgroup: None,
-        run_time: None,
-        share: None,
-        metrics: Vec::new(),
-    }
 }
 
 fn after_count(
@@ -245,8 +232,12 @@ fn after_count(
     {
         rest = &rest[1..];
     }
-    let mut tail =
-        Parsed { unit: unit.to_owned(), event, cgroup: cgroup.map(str::to_owned), ..nothing() };
+    let mut tail = Parsed {
+        unit: unit.to_owned(),
+        event,
+        cgroup: cgroup.map(str::to_owned),
+        ..Parsed::default()
+    };
     let [run_time, share, metric @ ..] = rest else {
         return match rest {
             [] if cgroup.is_none() => Ok(tail),

@@ -132,8 +132,8 @@ fn add(number: u32, object: &Map<String, Value>, text: &str, builder: &mut Build
         count,
         running: share.filter(|_| matches!(count, Count::Value(_))).map(|p| (p / 100.0).min(1.0)),
         run_time: object.get("event-runtime").and_then(Value::as_u64).filter(|t| *t > 0),
-        group: None,
         unit: string(object, "unit").unwrap_or(""),
+        ..ParsedCount::default()
     };
     builder.row(number, &key, &found)
 }
@@ -247,12 +247,11 @@ fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, Unparsed> {
             ScopeKind::Cpu => format!("cpu{}", name.trim_start_matches("CPU")),
             _ => name,
         };
-        key.scope = Some(Scope { kind, name, cgroup: None });
+        key.scope = Some(Scope { kind, name, ..Scope::default() });
         break;
     }
     if let Some(cgroup) = string(object, "cgroup").filter(|c| !c.is_empty()) {
-        let whole = || Scope { kind: ScopeKind::Whole, name: String::new(), cgroup: None };
-        key.scope.get_or_insert_with(whole).cgroup = Some(cgroup.to_owned());
+        key.scope.get_or_insert_default().cgroup = Some(cgroup.to_owned());
     }
     Ok(key)
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use tma::error::Result;
 
 /// Indices of the columns.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Columns {
     separator: char,
     count: usize,
@@ -25,7 +25,8 @@ pub struct Columns {
     time: Option<usize>,
 }
 
-const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+/// Separators of fields that users choose.
+pub const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
 impl Columns {
     /// The separator.
@@ -67,19 +68,7 @@ impl Columns {
             if names != 1 || !(1..=2).contains(&numbers) || !named {
                 return None;
             }
-            Some(Self {
-                separator,
-                count: 2,
-                event: 0,
-                value: 1,
-                running: Some(2),
-                percent: false,
-                trial: None,
-                kind: None,
-                group: None,
-                scope: None,
-                time: None,
-            })
+            Some(Self { separator, count: 2, value: 1, running: Some(2), ..Self::default() })
         })
     }
 
@@ -131,25 +120,14 @@ impl Columns {
         let name = self.text(fields, Some(self.event)).ok_or(Unparsed::NoEvent)?;
         let value = self.text(fields, Some(self.value)).ok_or(Unparsed::NoValue)?;
         let count = builder::count(value)?;
-        let running = match self.text(fields, self.running) {
-            None => None,
-            Some(text) => Some(self.share(text)?),
-        };
-        Ok(ParsedCount {
-            name,
-            count,
-            running,
-            run_time: None,
-            group: self.group(fields)?,
-            unit: "",
-        })
+        let running = self.text(fields, self.running).map(|text| self.share(text)).transpose()?;
+        let group = self.group(fields)?;
+        Ok(ParsedCount { name, count, running, group, ..ParsedCount::default() })
     }
 
     fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, Unparsed> {
-        match self.text(fields, self.group) {
-            None => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| Unparsed::Group),
-        }
+        let text = self.text(fields, self.group);
+        text.map(|text| text.parse().map_err(|_| Unparsed::Group)).transpose()
     }
 
     fn share(&self, text: &str) -> std::result::Result<f64, Unparsed> {

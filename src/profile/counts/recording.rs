@@ -20,11 +20,12 @@ pub struct Source {
 }
 
 /// The count of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Count {
     /// A count, scaled by the recorder.
     Value(f64),
     /// `<not counted>`: the event never got a counter.
+    #[default]
     NotCounted,
     /// `<not supported>`: kernel or processor lack the event.
     NotSupported,
@@ -61,7 +62,7 @@ pub struct Metric {
 }
 
 /// The rows of one interval, scope and run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Block {
     /// Index into [`Recording::sources`].
     pub source: usize,
@@ -162,7 +163,7 @@ impl Recording {
 }
 
 /// The part of the machine or the workload that a block was counted on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// Kind of part.
     pub kind: ScopeKind,
@@ -173,9 +174,10 @@ pub struct Scope {
 }
 
 /// Kind of a [`Scope`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScopeKind {
     /// All of it: only the control group is given.
+    #[default]
     Whole,
     /// A logical CPU (`-A`).
     Cpu,

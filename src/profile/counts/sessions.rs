@@ -200,8 +200,8 @@ fn parsed(event: &StatEvent, count: Option<StatCount>) -> ParsedCount<'_> {
         count: value,
         running: counted.map(|count| count.running),
         run_time: counted.map(|count| count.run_time),
-        group: None,
         unit: unit(event),
+        ..ParsedCount::default()
     }
 }
 
@@ -216,9 +216,6 @@ fn duration<'a>(nanoseconds: u64) -> ParsedCount<'a> {
     ParsedCount {
         name: "duration_time",
         count: Count::Value(nanoseconds as f64),
-        running: None,
-        run_time: None,
-        group: None,
-        unit: "",
+        ..ParsedCount::default()
     }
 }

@@ -6,8 +6,9 @@
 //! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
-use super::plain;
+use super::plain::{self, SEPARATORS};
 use super::recording::{Count, Scope, ScopeKind, Unparsed, scope_of};
+use std::borrow::Cow;
 use tma::error::Result;
 
 /// Indices of the columns.
@@ -22,9 +23,6 @@ pub struct Columns {
     multiplex: Option<usize>,
     count: usize,
 }
-
-/// Separators that toplev's users choose.
-const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Whether `text` is the header of toplev's `-x,` output: nodes, not counts.
 pub fn is_results_header(text: &str) -> bool {
@@ -89,8 +87,8 @@ impl Columns {
             *self = again;
             return Ok(());
         }
-        match self.parse(text) {
-            Ok((key, found)) => builder.row(number, &key, &found.borrow()),
+        match self.parse(&plain::fields(text, self.separator)) {
+            Ok((key, found)) => builder.row(number, &key, &found),
             Err(why) => {
                 builder.skip(number, why, text);
                 Ok(())
@@ -98,8 +96,10 @@ impl Columns {
         }
     }
 
-    fn parse(&self, text: &str) -> std::result::Result<(BlockKey, OwnedCount), Unparsed> {
-        let fields = plain::fields(text, self.separator);
+    fn parse<'a>(
+        &self,
+        fields: &'a [Cow<'_, str>],
+    ) -> std::result::Result<(BlockKey, ParsedCount<'a>), Unparsed> {
         if fields.len() != self.count {
             return Err(Unparsed::OtherColumns);
         }
@@ -110,11 +110,10 @@ impl Columns {
         };
         let scope = match field(self.cpu) {
             "" => None,
-            cpu => Some(scope_of(cpu, false).unwrap_or_else(|| Scope {
-                kind: ScopeKind::Core,
-                name: cpu.to_owned(),
-                cgroup: None,
-            })),
+            cpu => {
+                let core = || Scope { kind: ScopeKind::Core, name: cpu.to_owned(), cgroup: None };
+                Some(scope_of(cpu, false).unwrap_or_else(core))
+            }
         };
         let mut name = field(self.event);
         let perf_name = self.perf_event.map_or("", field);
@@ -134,11 +133,12 @@ impl Columns {
         // leaves out.
         let says_more = perf_name.contains('=') || is_of_hybrid(perf_name);
         let name = if perf_name.starts_with("cpu") && says_more { perf_name } else { name };
-        let found = OwnedCount {
-            name: name.to_owned(),
+        let found = ParsedCount {
+            name,
             count,
             running: share.filter(|_| matches!(count, Count::Value(_))),
             group: self.group.map(field).and_then(|g| g.parse().ok()),
+            ..ParsedCount::default()
         };
         Ok((BlockKey { time, scope, ..BlockKey::default() }, found))
     }
@@ -147,26 +147,6 @@ impl Columns {
 /// Whether perf's name of an event has the PMU of one kind of core: `cpu_atom/cycles/`.
 fn is_of_hybrid(name: &str) -> bool {
     name.starts_with("cpu_") && name.matches('/').count() == 2
-}
-
-struct OwnedCount {
-    name: String,
-    count: Count,
-    running: Option<f64>,
-    group: Option<u32>,
-}
-
-impl OwnedCount {
-    fn borrow(&self) -> ParsedCount<'_> {
-        ParsedCount {
-            name: &self.name,
-            count: self.count,
-            running: self.running,
-            run_time: None,
-            group: self.group,
-            unit: "",
-        }
-    }
 }
 
 /// The time stamp in nanoseconds; Python prints seconds as a float of any number of decimals.

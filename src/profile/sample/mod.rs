@@ -5,6 +5,7 @@ mod decode;
 mod tests;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 pub use decode::decode;
 
@@ -129,7 +130,7 @@ pub struct Sample {
 }
 
 /// The fields that most samples lack.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details {
     /// Data address.
     pub addr: Option<u64>,
@@ -168,25 +169,7 @@ pub struct Details {
 }
 
 /// The details of a sample that has none.
-static NONE: Details = Details {
-    addr: None,
-    stream_id: None,
-    readings: None,
-    raw: Vec::new(),
-    branches: Vec::new(),
-    recorded: Recorded::Sampled,
-    registers: None,
-    stack: Vec::new(),
-    interrupt_registers: None,
-    weight: None,
-    data_source: None,
-    transaction: None,
-    physical: None,
-    cgroup: None,
-    data_page: None,
-    code_page: None,
-    unread: 0,
-};
+static NONE: LazyLock<Details> = LazyLock::new(Details::default);
 
 impl Sample {
     /// A sample of branches, newest first.
@@ -199,7 +182,7 @@ impl Sample {
 
     /// The fields that most samples lack, to be filled in.
     fn details(&mut self) -> &mut Details {
-        self.details.get_or_insert_with(|| Box::new(NONE.clone()))
+        self.details.get_or_insert_default()
     }
 }
 

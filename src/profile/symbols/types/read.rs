@@ -200,7 +200,7 @@ fn member(unit: UnitRef<'_, Reader>, shared: bool, entry: &Entry) -> Option<Grou
 const DEEPEST: usize = 64;
 
 /// A member of a type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
     /// How it is reached from the type: `.buckets[].next`; empty: the type itself.
     pub path: String,
@@ -222,13 +222,7 @@ pub(super) fn member_at(
     offset: u64,
     exact: bool,
 ) -> Result<Member, Untyped> {
-    let mut found = Member {
-        path: String::new(),
-        ty: Some(ty),
-        of: String::new(),
-        offset: 0,
-        name: String::new(),
-    };
+    let mut found = Member { ty: Some(ty), ..Member::default() };
     let (mut next, mut rest) = (ty, offset);
     for _ in 0..DEEPEST {
         found.ty = Some(next);
