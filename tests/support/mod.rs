@@ -4,6 +4,7 @@
 
 pub mod child;
 pub mod csv;
+pub mod documented;
 pub mod files;
 pub mod flags;
 pub mod growth;
