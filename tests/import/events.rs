@@ -1,7 +1,7 @@
 //! Names of events as perf, perfmon and toplev write them, and the tables that have them.
 
 use super::{import, of_text, table, total};
-use profile::counts::{Match, Options, best_tables, counts, resolve};
+use profile::counts::{Match, Options, TableMatch, best_tables, counts, resolve};
 use tma::tables::{Ring, Table};
 
 #[test]
@@ -104,4 +104,18 @@ fn counts_for_another_processor_are_refused_with_its_name() {
     let best = best_tables(&r, &library);
     assert_eq!((best[0].matched, best[0].total), (2, 2));
     assert!(best.iter().all(|m| !m.name.starts_with("zen")));
+}
+
+/// Rocket Lake's tables have these events, too, but need another for Bad Speculation: on a processor that claims to be one
+/// they were chosen, and half of the tree was missing.
+#[test]
+fn of_tables_with_the_same_events_those_that_evaluate_more_nodes_are_better() {
+    let names =
+        ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+    let rows: String = names.iter().map(|name| format!("5,,{name},9,100.00,,\n")).collect();
+    let best = best_tables(&of_text(&rows).unwrap(), &events::library());
+    let equal = |m: &&TableMatch| m.matched == best[0].matched;
+    let rocket_lake =
+        best.iter().filter(equal).find(|m| m.name == "rkl").expect("it has all of them");
+    assert!(best[0].nodes == 4 && rocket_lake.nodes < 4, "{best:?}");
 }

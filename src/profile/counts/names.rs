@@ -270,6 +270,8 @@ pub struct TableMatch {
     pub matched: usize,
     /// Number of the recording's events of this kind of core.
     pub total: usize,
+    /// Nodes of level 1 all of whose events the recording has; 0 where no other table has as many events.
+    pub nodes: usize,
 }
 
 /// Tables that have events of the recording, best first: for hints, and for imports without a
@@ -289,13 +291,40 @@ pub fn best_tables(recording: &Recording, library: &Library) -> Vec<TableMatch> 
     let all = written.iter().any(|(known, _)| *known == used.len());
     let mut found: Vec<TableMatch> = if all {
         let total = used.len();
-        let fit = |(matched, name): (usize, &str)| TableMatch { name: name.into(), matched, total };
+        let fit = |(matched, name): (usize, &str)| TableMatch {
+            name: name.into(),
+            matched,
+            total,
+            nodes: 0,
+        };
         written.into_iter().filter(|(known, _)| *known > 0).map(fit).collect()
     } else {
         candidates(&used, library).into_iter().filter_map(|n| resolved(&used, library, n)).collect()
     };
     found.sort_by(|a, b| b.matched.cmp(&a.matched).then_with(|| a.total.cmp(&b.total)));
+    let equal = found.iter().take_while(|fit| fit.matched == found[0].matched).count();
+    if equal > 1 {
+        for fit in &mut found[..equal] {
+            fit.nodes = evaluated(&used, library, &fit.name);
+        }
+        found[..equal].sort_by_key(|fit| std::cmp::Reverse(fit.nodes));
+    }
     found
+}
+
+/// Nodes of level 1 that a table evaluates from these events.
+fn evaluated(used: &[&str], library: &Library, name: &str) -> usize {
+    let Ok(table) = library.load(name) else { return 0 };
+    let names = Names::new(&table);
+    let counted: HashSet<EventId> = used
+        .iter()
+        .filter_map(|used| match names.resolve(used) {
+            Match::Event { id, .. } => Some(id),
+            _ => None,
+        })
+        .collect();
+    let level_1 = table.children(None).map(|node| table.events_of(node, false));
+    level_1.filter(|events| events.iter().all(|event| counted.contains(event))).count()
 }
 
 fn is_constant(name: &str) -> bool {
@@ -306,7 +335,7 @@ fn is_constant(name: &str) -> bool {
 fn resolved(used: &[&str], library: &Library, name: &str) -> Option<TableMatch> {
     let table = library.load(name).ok()?;
     let names = Names::new(&table);
-    let mut fit = TableMatch { name: name.to_owned(), matched: 0, total: 0 };
+    let mut fit = TableMatch { name: name.to_owned(), matched: 0, total: 0, nodes: 0 };
     for used in used {
         match names.resolve(used) {
             Match::Event { .. } => fit.matched += 1,

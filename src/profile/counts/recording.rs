@@ -246,7 +246,10 @@ pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
     /// `perf stat -x SEP`.
-    PerfCsv { separator: String },
+    PerfCsv {
+        /// Between the fields.
+        separator: String,
+    },
     /// `perf stat -j`: one JSON object per line.
     PerfJson,
     /// `perf stat record`.
@@ -254,7 +257,10 @@ pub enum Format {
     /// toplev's `--valcsv`.
     Toplev,
     /// `event,value` or `trial,event,value`.
-    Plain { separator: char },
+    Plain {
+        /// Between the fields.
+        separator: char,
+    },
     /// A session of `tdtool record`.
     Session,
 }

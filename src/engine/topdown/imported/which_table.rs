@@ -107,8 +107,8 @@ pub(super) fn choice(
             .because(nothing_read(recording))
             .hint("name the processor's table with --uarch; `tdtool tables list` lists them")
     })?;
-    let equal: Vec<&str> =
-        matches.iter().take_while(|m| m.matched == best.matched).map(|m| m.name.as_str()).collect();
+    let is_equal = |m: &&TableMatch| (m.matched, m.nodes) == (best.matched, best.nodes);
+    let equal: Vec<&str> = matches.iter().take_while(is_equal).map(|m| m.name.as_str()).collect();
     let here = match (equal.len(), ask.here) {
         (0 | 1, _) | (_, None) => Vec::new(),
         (_, Some(here)) => describing(&here(), library).unwrap_or_default(),
