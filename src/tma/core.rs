@@ -338,12 +338,11 @@ impl Core {
         }
         let is_chosen = identity.table.as_ref() == Some(&table.name);
         (is_chosen && identity.is_masked()).then(|| {
-            let evidence = list(&mut identity.evidence.iter());
             format!(
-                "the processor claims to be {} and is {} by {}: {evidence}",
-                self.cpu.signature(),
+                "the processor is {} by its {}, though it claims {}: `tdtool tables identify`",
                 table.name,
-                identity.by.name()
+                identity.by.name(),
+                self.cpu.signature()
             )
         })
     }
