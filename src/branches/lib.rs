@@ -5,10 +5,8 @@
 //! | [`stacks`] | recorded branch stacks: edges, straight code, loops |
 //! | [`predictor`] | how many of a stream of branches a predictor of the TAGE family mispredicts |
 //! | [`trips`] | outcomes of all branches of a function → trips of its loops |
-//! | `biased` | random branches, as often as this processor mispredicts them |
 //! | [`sampled`] | bursts of branches from a run → mispredictions of each branch |
 
-mod biased;
 pub mod predictor;
 pub mod sampled;
 pub mod stacks;

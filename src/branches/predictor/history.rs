@@ -1,6 +1,25 @@
 //! The global history: outcomes of the last branches, and bits of the last targets.
+//! How large the tables are, and which history lengths they see.
 
-use super::sizes::{self, BANKS};
+/// Bits of a bank's index where nothing else is known: 2,048 entries.
+pub(super) const INDEX_BITS: u32 = 11;
+/// Bits of a tag: one wrong match in 4,096.
+pub(super) const TAG_BITS: u32 = 12;
+/// Banks: between the 8 of the paper of 2006 and the 15 of that of 2011.
+pub(super) const BANKS: usize = 12;
+/// The shortest history.
+const SHORTEST: usize = 3;
+/// The history lengths, geometric from the shortest to `longest`.
+pub(super) fn lengths(longest: usize) -> [usize; BANKS] {
+    let longest = longest.max(SHORTEST + BANKS);
+    let ratio = (longest as f64 / SHORTEST as f64).powf(1.0 / (BANKS - 1) as f64);
+    let mut lengths =
+        std::array::from_fn(|bank| (SHORTEST as f64 * ratio.powi(bank as i32)).round() as usize);
+    for at in 1..BANKS {
+        lengths[at] = lengths[at].max(lengths[at - 1] + 1);
+    }
+    lengths
+}
 
 /// Bits that a target adds.
 const TARGET_BITS: u32 = 3;
@@ -33,7 +52,7 @@ pub(super) struct Folded {
 impl History {
     /// All branches not taken. `longest`: number of outcomes stored, at least those of two banks.
     pub fn new(longest: usize) -> Self {
-        let lengths = sizes::lengths(longest);
+        let lengths = lengths(longest);
         let folded = lengths.map(Folds::new);
         let kept = lengths[BANKS - 1];
         Self { bits: vec![false; kept], next: 0, folded }
@@ -94,6 +113,13 @@ pub(super) fn mix_all(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand: 3 × (640 ÷ 3)^(n ÷ 11).
+    #[test]
+    fn lengths_are_geometric() {
+        assert_eq!(lengths(640), [3, 5, 8, 13, 21, 34, 56, 91, 148, 241, 393, 640]);
+        assert!(lengths(0).windows(2).all(|pair| pair[0] < pair[1]));
+    }
 
     /// The fold of the last bits, made anew.
     fn folded(pushed: &[bool], length: usize, width: u32) -> u32 {

@@ -2,13 +2,8 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `branch` | one executed branch: its address, kind and where it went |
 //! | `history` | the global history and its folded copies |
-//! | `sizes` | bits of the tables, lengths of the histories |
-//! | `banks` | tagged banks of geometric history lengths, which all predictors share |
-//! | `direction` | conditional branches: TAGE over a bimodal table |
-//! | `target` | indirect jumps and calls: the same with targets (ITTAGE) |
-//! | `tally` | executions and mispredictions of each branch |
+//! | `tage` | TAGE for conditional branches, ITTAGE for indirect jumps and calls, and the banks that they share |
 //!
 //! Seznec and Michaud, "A case for (partially) TAgged GEometric history length branch prediction"
 //! (JILP 8, 2006); Seznec, "A new case for the TAGE branch predictor" and "A 64-Kbytes ITTAGE
@@ -16,24 +11,61 @@
 //! cannot do either (random branches) and what all do (short periods, correlation) is alike, so results
 //! are *modelled*, not counted.
 
-mod banks;
-mod branch;
-mod direction;
 mod history;
-mod sizes;
-mod tally;
-mod target;
+mod tage;
 #[cfg(test)]
 mod tests;
 
-pub use branch::{Branch, Kind};
-pub use tally::Tally;
-
-use direction::Direction;
 use history::History;
 use std::collections::BTreeMap;
-use target::Target;
+use tage::{Direction, Target};
 use tma::self_test::{Below, CallHistory, Room, Rules};
+
+/// One executed branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Where it is.
+    pub address: u64,
+    /// Its kind, and what it did.
+    pub kind: Kind,
+}
+
+/// Kind of a branch, and what it did. Direct jumps need no prediction that can fail for long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A conditional jump.
+    Conditional {
+        /// Whether it was taken.
+        taken: bool,
+    },
+    /// A jump through a register or memory.
+    Indirect {
+        /// Where it went.
+        target: u64,
+    },
+    /// A direct call.
+    Call {
+        /// The address after it.
+        back: u64,
+    },
+    /// A call through a register or memory of which the return is not seen.
+    Called {
+        /// Where it went.
+        target: u64,
+    },
+    /// A call through a register or memory.
+    IndirectCall {
+        /// Where it went.
+        target: u64,
+        /// The address after it.
+        back: u64,
+    },
+    /// A return.
+    Return {
+        /// Where it went.
+        target: u64,
+    },
+}
 
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides), also measured on Zen 5; Intel's have 16 to 24.
@@ -182,4 +214,29 @@ pub fn tally(
         all.entry(branch.address).or_default().count(branch.kind, right);
     }
     all
+}
+
+/// Executions and mispredictions of one branch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often it ran.
+    pub executions: u64,
+    /// How often it was taken; all executions of a branch that is not conditional.
+    pub taken: u64,
+    /// How often the model mispredicts it.
+    pub mispredicted: u64,
+}
+
+impl Tally {
+    /// Adds an execution.
+    pub(super) fn count(&mut self, kind: Kind, right: bool) {
+        self.executions += 1;
+        self.taken += u64::from(kind != Kind::Conditional { taken: false });
+        self.mispredicted += u64::from(!right);
+    }
+
+    /// Share of the executions that the model mispredicts; `None` if it never ran.
+    pub fn mispredicted_share(&self) -> Option<f64> {
+        (self.executions > 0).then(|| self.mispredicted as f64 / self.executions as f64)
+    }
 }

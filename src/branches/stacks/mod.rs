@@ -4,14 +4,9 @@
 //! |---|---|
 //! | `window` | a sample's branches, without what the hardware got wrong |
 //! | `counted` | what a sampled event counts |
-//! | `edges` | branches with their targets, numbered |
-//! | `saved` | windows in memory |
 //! | `sums` | edges, ranges, sampled instructions |
 //! | `walk` | a loop, and the way through it: iterations, trips |
-//! | `loops` | windows → all loops |
-//! | `shape` | a branch backwards → the loop that it closes |
 //! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
-//! | `distribution` | mean, median, modes |
 //! | `code` | the code around branches: functions, loops, calls |
 //! | `analysis` | a recording → everything about one event |
 //!
@@ -23,11 +18,6 @@ mod analysis;
 mod code;
 mod code_misses;
 mod counted;
-mod distribution;
-mod edges;
-mod loops;
-mod saved;
-mod shape;
 mod sums;
 mod walk;
 mod window;
@@ -35,8 +25,8 @@ mod window;
 pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use code_misses::{Before, CodeMisses, DISTANCE, MissedLine};
 pub use counted::Counts;
-pub use distribution::Distribution;
-pub use edges::Edge;
+pub use sums::Distribution;
 pub use sums::{EdgeSum, RangeSum, Sums};
 pub use walk::{LoopShape, LoopSum};
+pub use window::Edge;
 pub use window::{LONGEST_RANGE, Range, Skipped, Step, Window, windows};
