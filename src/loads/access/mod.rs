@@ -4,8 +4,6 @@
 //! | file | concern |
 //! |---|---|
 //! | `function` | the code of a function, with effects |
-//! | `path` | paths through one iteration of a loop |
-//! | `value` | values in terms of those at the start of the iteration |
 //! | `run` | symbolic execution of one path |
 //! | `operations` | what single instructions compute |
 //! | `recurrence` | how places recur; rings of loads; slices |
@@ -16,21 +14,19 @@
 //! [`Class`]). Assumed: stores go nowhere else than to the address that they name; arithmetic of 32 bits does not
 //! overflow; a loop within an iteration has the same number of trips each time; callees preserve the registers that the
 //! System V ABI says.
+//! Paths through one iteration of a loop.
 
 mod function;
 mod motion;
 mod operations;
-mod path;
 mod recurrence;
 mod run;
 #[cfg(test)]
 mod tests;
-mod value;
-
-pub use function::Function;
-pub use path::paths;
 
 use crate::class::{Ahead, Class};
+pub use function::Function;
+use isa::flow::{Edge, Flow, Loop};
 use recurrence::OnPath;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -166,7 +162,7 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     }
     let mut found: Vec<OnPath> = Vec::new();
     let mut instructions = 0;
-    for path in path::paths(function.flow, within, block) {
+    for path in paths(function.flow, within, block) {
         instructions += path.iter().map(|b| function.block(*b).len()).sum::<usize>();
         if instructions > MOST_INSTRUCTIONS && !found.is_empty() {
             break;
@@ -227,4 +223,81 @@ fn on_path(function: &Function, number: usize, path: &[usize], load: u64) -> Opt
         iteration = run::run(function, path, load, &varying)?;
     }
     Some(recurrence::on_path(&iteration, load))
+}
+
+/// Most paths that are looked at.
+const MOST_PATHS: usize = 64;
+/// Most steps of the search.
+const MOST_STEPS: usize = 20_000;
+
+/// Paths from the head of the loop through `block` back to the head, each block at most once: loops
+/// within it run once.
+pub fn paths(flow: &Flow, within: &Loop, block: usize) -> Vec<Vec<usize>> {
+    let mut search = Search {
+        flow,
+        within,
+        block,
+        leads: leading_to(flow, within, block),
+        path: Vec::new(),
+        found: Vec::new(),
+        steps: 0,
+    };
+    search.visit(within.head);
+    search.found
+}
+
+/// The blocks that a block may be followed by, without leaving the loop.
+fn successors<'a>(flow: &'a Flow, within: &'a Loop, of: usize) -> impl Iterator<Item = usize> + 'a {
+    let edges = flow.blocks.get(of).map(|block| &block.edges[..]).unwrap_or_default();
+    edges.iter().filter_map(|edge| match edge {
+        Edge::Block(to) if within.blocks.binary_search(to).is_ok() => Some(*to),
+        _ => None,
+    })
+}
+
+/// The blocks from which `block` can be reached within the iteration.
+fn leading_to(flow: &Flow, within: &Loop, block: usize) -> BTreeSet<usize> {
+    let mut leads = BTreeSet::from([block]);
+    loop {
+        let before = leads.len();
+        for one in &within.blocks {
+            if successors(flow, within, *one).any(|to| to != within.head && leads.contains(&to)) {
+                leads.insert(*one);
+            }
+        }
+        if leads.len() == before {
+            return leads;
+        }
+    }
+}
+
+struct Search<'a> {
+    flow: &'a Flow,
+    within: &'a Loop,
+    block: usize,
+    leads: BTreeSet<usize>,
+    path: Vec<usize>,
+    found: Vec<Vec<usize>>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, from: usize) {
+        self.steps += 1;
+        if self.steps > MOST_STEPS || self.found.len() >= MOST_PATHS {
+            return;
+        }
+        self.path.push(from);
+        let is_after = self.path.contains(&self.block);
+        for to in successors(self.flow, self.within, from) {
+            if to == self.within.head {
+                if is_after && self.found.len() < MOST_PATHS {
+                    self.found.push(self.path.clone());
+                }
+            } else if !self.path.contains(&to) && (is_after || self.leads.contains(&to)) {
+                self.visit(to);
+            }
+        }
+        self.path.pop();
+    }
 }

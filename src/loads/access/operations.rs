@@ -1,8 +1,7 @@
 //! Values that instructions write to their first operand: sums, masks and choices of their other operands.
 
-use super::function::Code;
+use super::function::{Code, Operation, Value};
 use super::run::{Made, Run};
-use super::value::{Operation, Value};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use isa::effects::{Access, ArchReg};
 

@@ -1,8 +1,8 @@
 //! How places recur from iteration to iteration: rings of loads, slices, classes.
 
+use super::function::{Operation, Place, Value};
 use super::motion::{Motion, Rings, Term};
 use super::run::{Iteration, Sites};
-use super::value::{Operation, Place, Value};
 use crate::class::{Ahead, Class};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,7 +1,6 @@
 //! Symbolic execution of one path through an iteration.
 
-use super::function::{Code, Function};
-use super::value::{Operation, Place, Value};
+use super::function::{Code, Function, Operation, Place, Value};
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use isa::effects::{Access, ArchReg, Role, Write};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,7 @@
 //! a mixture of those of the caches, whose weights are those of the greatest likelihood (expectation
 //! maximisation: Dempster, Laird and Rubin, 1977).
 
-use super::histogram::{Histogram, Timed};
-use super::resample::resample;
+use super::{Histogram, Timed, resample};
 use fastrand::Rng;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,4 +1,4 @@
-use super::{Event, Load, Part, classify, origins};
+use super::{Event, Load, Part, classify, origins, *};
 use crate::class::Class;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
@@ -121,4 +121,28 @@ fn rows_and_repeated_addresses_are_strides() {
 fn few_executions_have_no_class() {
     let one = |i: u64| Event { load: 0, address: 0x1000 + 8 * i, value: None };
     assert_eq!(classify(&[load(8, &[])], &[(0..7).map(one).collect()]), [None]);
+}
+
+#[test]
+fn a_scale_and_an_offset_are_found_for_signed_indices_too() {
+    let base = 0x7000_0000_0000_u64;
+    let indices = [3_i32, -7, 100, 42, -1, 6, 77, 12];
+    let pair =
+        |i: &i32| (u64::from(i.cast_unsigned()), base.wrapping_add_signed(i64::from(*i) * 24));
+    let pairs: Vec<_> = indices.iter().map(pair).collect();
+    let expected = Linear { scale: 24, offset: base.cast_signed() };
+    assert_eq!(linear(&pairs, 4), Some(expected));
+}
+
+#[test]
+fn few_different_values_show_no_relation() {
+    let pairs: Vec<_> = (0..64).map(|i| (i % 2, 0x1000 + 8 * (i % 2))).collect();
+    assert_eq!(linear(&pairs, 8), None);
+}
+
+#[test]
+fn a_hash_is_not_linear() {
+    let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+    let pairs: Vec<_> = (0..64).map(|i| (i * 3 + 1, 0x1000 + 8 * hash(i * 3 + 1))).collect();
+    assert_eq!(linear(&pairs, 8), None);
 }

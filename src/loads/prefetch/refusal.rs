@@ -1,10 +1,101 @@
 //! Why no prefetch of a load is advised.
+//! Why a part of the advice on a load is not known.
+//! Cycles of an iteration as the program runs.
 
-use super::missing::Hits;
-use super::taken::Taken;
 use crate::access::NoPath;
 use crate::class::{Class, Kind};
+use crate::latency::Level;
 use std::fmt;
+
+/// Why a part of the advice on a load is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Missing {
+    /// Its loop is not in the branch stacks.
+    NoStacks,
+    /// The branch stacks have no cycles.
+    NoCycles,
+    /// The branch stacks have no cycles, for loads that probes timed, and the block was not measured.
+    NotMeasured,
+    /// The cycles of iterations have no modes.
+    NoModes,
+    /// The lowest mode is 0 cycles.
+    NoTime,
+    /// No load of the loop is sampled, by which iterations without misses are known.
+    NotSampled,
+    /// No sample of the load hits the first cache; latencies below this many cycles, if given, are not sampled.
+    AllMiss(Option<u64>),
+    /// No mode lies above the iterations without misses.
+    NoMisses,
+    /// The load hits the near caches.
+    Hits(Hits),
+    /// This level, which serves the misses, takes no longer than a hit.
+    NoLonger(Level),
+    /// The distance is more than `most` iterations.
+    TooFar {
+        /// Cycles that a miss adds.
+        mc: f64,
+        /// Cycles of an iteration.
+        ic: f64,
+        /// The longest distance.
+        most: f64,
+    },
+    /// The distance decides it, which is not known.
+    NoDistance,
+    /// The trips of the loop are not known.
+    NoTrips,
+    /// The trips of the loop are not known well enough.
+    VagueTrips,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AllMiss(Some(least)) => {
+                return write!(
+                    f,
+                    "every iteration misses, as far as the samples show (loads of less than {least} cycles are not sampled)"
+                );
+            }
+            Self::Hits(hits) => return hits.fmt(f),
+            Self::NoLonger(level) => return write!(f, "{level} takes no longer than a hit"),
+            Self::TooFar { mc, ic, most } => {
+                return write!(f, "MC {mc:.0} ÷ IC {ic:.1} is more than {most} iterations");
+            }
+            Self::NoStacks => "its loop is not in the branch stacks",
+            Self::NoCycles => "this LBR has no cycles",
+            Self::NotMeasured => "without cycles in branch stacks it can only be measured",
+            Self::NoModes => "no cycles stand out among those of the iterations",
+            Self::NoTime => "the lowest mode is 0 cycles, which no iteration takes",
+            Self::NotSampled => {
+                "whether any iteration is without misses is not known: no load of the loop is sampled"
+            }
+            Self::AllMiss(None) => "every iteration misses: no sample of the load hits L1",
+            Self::NoMisses => "no mode lies above the iterations without misses",
+            Self::NoDistance => "it depends on the distance",
+            Self::NoTrips => "the trips of the loop are not known",
+            Self::VagueTrips => "the trips of the loop are not known well enough",
+        })
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// The near caches that serve a load: and their shares of its executions, 0 to 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hits(pub Vec<(f64, Level)>);
+
+impl fmt::Display for Hits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it already hits: ")?;
+        for (number, (share, level)) in self.0.iter().enumerate() {
+            match number {
+                0 => write!(f, "{:.1} % of its timed executions in {level}", 100.0 * share)?,
+                _ => write!(f, ", {:.1} % in {level}", 100.0 * share)?,
+            }
+        }
+        Ok(())
+    }
+}
 
 /// With fewer samples, the error of what an iteration takes is shown.
 const MANY: u64 = 100;
@@ -188,4 +279,29 @@ fn error(taken: &Taken) -> String {
     range.map_or(String::new(), |(low, high)| {
         format!(" ({low:.0} to {high:.0} by {} samples)", taken.samples)
     })
+}
+
+/// Standard errors to each end of a 95 % interval.
+const ERRORS: f64 = 1.96;
+
+/// Cycles of an iteration in the program, without probes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Taken {
+    /// Cycles.
+    pub cycles: f64,
+    /// The samples that say so.
+    pub samples: u64,
+}
+
+impl Taken {
+    /// The least and the most cycles: the 95 % interval of a Poisson number of samples, by Wilson and Hilferty's cube root
+    /// ("The Distribution of Chi-Square", PNAS 1931). `None` without samples.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let end = |samples: f64, errors: f64| {
+            samples * (1.0 - 1.0 / (9.0 * samples) + errors / (3.0 * samples.sqrt())).powi(3)
+        };
+        let samples = Some(self.samples as f64).filter(|samples| *samples > 0.0)?;
+        let each = self.cycles / samples;
+        Some((each * end(samples, -ERRORS).max(0.0), each * end(samples + 1.0, ERRORS)))
+    }
 }
