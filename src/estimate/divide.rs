@@ -9,10 +9,8 @@
 //! Something that is not known has a most that it can take: so much goes to no other part for certain, and each
 //! interval has what would be there if it took that, or nothing.
 
-use crate::evidence::{Bound, Evidence, Isolated};
-use crate::interval::Interval;
+use crate::evidence::{Bound, Evidence, Interval, Isolated, Reason};
 use crate::parts::{Part, Parts, Share, Source};
-use crate::reason::Reason;
 use crate::rest::{Rest, attribute};
 
 /// From this multiple of the program's own time on, a measurement in isolation is of other work.

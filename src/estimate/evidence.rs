@@ -1,9 +1,220 @@
 //! The evidence of a piece of code: a loop, a block, or several. Cycles are of all its executions in the run, or of
 //! one, as long as they are all of the same.
+//! Why a share is not known, or what it may be instead.
+//! Values with intervals. Errors of independent values are combined in quadrature (first order); an interval
+//! need not be symmetric.
 
-use crate::interval::Interval;
-use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a share or a part of the evidence is not known, or what the share may be instead. A text in documents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Reason {
+    /// The caller's, for what it could not measure.
+    Given(Given),
+    /// It has no time.
+    NoTime,
+    /// It was not measured in isolation, for this reason.
+    NotIsolated(Box<Reason>),
+    /// In isolation it takes this many times as long as in the program: that was other work.
+    OtherWork(f64),
+    /// Its bound in isolation is not known.
+    Unbounded,
+    /// Its mispredictions are not known, for this reason.
+    Mispredictions(Box<Reason>),
+    /// Its loads were not recorded, for this reason.
+    Loads(Box<Reason>),
+    /// Some of its loads were not measured.
+    SomeLoads,
+    /// Its divisions were measured with other values than the program's.
+    Values,
+    /// The remainder could be fetching as well as waiting.
+    Either,
+    /// The remainder may be this, where no evidence is missing.
+    NotApart,
+    /// Nothing accounts for what is left.
+    Nothing,
+    /// This share of the time is of dependent instructions, by their latencies.
+    Dependencies(f64),
+}
+
+impl Reason {
+    /// A reason of the caller's.
+    pub fn given(why: impl fmt::Display + Send + Sync + 'static) -> Self {
+        Self::Given(Given(Arc::new(why)))
+    }
+}
+
+impl From<Reason> for String {
+    fn from(of: Reason) -> Self {
+        of.to_string()
+    }
+}
+
+impl From<String> for Reason {
+    fn from(why: String) -> Self {
+        Self::given(why)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(why: &str) -> Self {
+        Self::given(why.to_owned())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Given(why) => return why.fmt(f),
+            Self::NotIsolated(why) => return write!(f, "not measured in isolation: {why}"),
+            Self::OtherWork(times) => {
+                return write!(f, "it takes {times:.1} times as long there as in the program");
+            }
+            Self::Mispredictions(why) => {
+                return write!(f, "its mispredictions are not known: {why}");
+            }
+            Self::Loads(why) => return write!(f, "its loads were not recorded: {why}"),
+            Self::Dependencies(share) => {
+                let share = 100.0 * share;
+                return write!(f, "{share:.0} % of the time by the latencies of dependent instructions");
+            }
+            Self::NoTime => "it has no time",
+            Self::Unbounded => "its bound in isolation is undecided",
+            Self::SomeLoads => {
+                "some of its loads were not measured, as where no probe fits: this may be why"
+            }
+            Self::Values => {
+                "divisions take as long as their values ask for, and those of the program are not known: this may be why"
+            }
+            Self::Either => {
+                "fetching code, or waiting for loads or results: either could take it"
+            }
+            Self::NotApart => "what is left may be this, or something else",
+            Self::Nothing => "neither loads, nor stores, nor dependencies, nor code account for it",
+        })
+    }
+}
+
+/// A reason of the caller's: it is shown, and nothing here depends on it.
+#[derive(Clone)]
+pub struct Given(Arc<dyn fmt::Display + Send + Sync>);
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0.to_string())
+    }
+}
+
+impl PartialEq for Given {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+/// A value and the interval that it lies in.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Interval {
+    /// The value.
+    pub value: f64,
+    /// The lower end, at most `value`.
+    pub low: f64,
+    /// The upper end, at least `value`.
+    pub high: f64,
+}
+
+impl Interval {
+    /// A value between two ends, which are moved out to it if it is not between them.
+    pub fn new(value: f64, low: f64, high: f64) -> Self {
+        Self { value, low: low.min(value), high: high.max(value) }
+    }
+
+    /// A value without error.
+    pub fn exact(value: f64) -> Self {
+        Self::new(value, value, value)
+    }
+
+    /// A value with a relative error.
+    pub fn relative(value: f64, error: f64) -> Self {
+        let half = (value * error).abs();
+        Self::new(value, value - half, value + half)
+    }
+
+    /// How far the value may be too high.
+    pub fn below(self) -> f64 {
+        self.value - self.low
+    }
+
+    /// How far the value may be too low.
+    pub fn above(self) -> f64 {
+        self.high - self.value
+    }
+
+    /// The larger of both errors.
+    pub fn error(self) -> f64 {
+        self.below().max(self.above())
+    }
+
+    /// With another relative error, independent of its own.
+    #[must_use]
+    pub fn widened(self, error: f64) -> Self {
+        let more = (self.value * error).abs();
+        let (below, above) = (self.below().hypot(more), self.above().hypot(more));
+        Self::new(self.value, self.value - below, self.value + above)
+    }
+
+    /// The sum of two independent values.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let value = self.value + other.value;
+        let (below, above) = (self.below().hypot(other.below()), self.above().hypot(other.above()));
+        Self::new(value, value - below, value + above)
+    }
+
+    /// The difference of two independent values.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(other.times(-1.0))
+    }
+
+    /// The sum of two values whose errors may have the same cause: they add up.
+    #[must_use]
+    pub fn plus_alike(self, other: Self) -> Self {
+        Self::new(self.value + other.value, self.low + other.low, self.high + other.high)
+    }
+
+    /// A multiple.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let (low, high) = (self.low * factor, self.high * factor);
+        Self::new(self.value * factor, low.min(high), low.max(high))
+    }
+
+    /// The quotient of two independent values; 0 if the divisor is not above 0.
+    #[must_use]
+    pub fn over(self, divisor: Self) -> Self {
+        if divisor.value <= 0.0 {
+            return Self::default();
+        }
+        let error = divisor.error() / divisor.value;
+        self.times(1.0 / divisor.value).widened(error)
+    }
+
+    /// Both ends and the value within limits.
+    #[must_use]
+    pub fn clamped(self, low: f64, high: f64) -> Self {
+        let within = |x: f64| x.clamp(low, high.max(low));
+        Self { value: within(self.value), low: within(self.low), high: within(self.high) }
+    }
+}
 
 /// The bound of a piece of code in isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,4 +293,34 @@ pub struct Evidence {
     pub loads: Result<Loads, Reason>,
     /// The most that fetching its code from beyond the first cache can cost; 0 where the hot code fits.
     pub fetch: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 10 ± 3 and 20 ± 4 are 30 ± 5, and -10 ± 5.
+    #[test]
+    fn independent_errors_add_in_quadrature() {
+        let (a, b) = (Interval::new(10.0, 7.0, 13.0), Interval::new(20.0, 16.0, 24.0));
+        assert_eq!(a.plus(b), Interval::new(30.0, 25.0, 35.0));
+        assert_eq!(a.minus(b), Interval::new(-10.0, -15.0, -5.0));
+        assert_eq!(a.plus_alike(b), Interval::new(30.0, 23.0, 37.0));
+    }
+
+    /// By hand: 30 % and 40 % make 50 % of 10 / 20.
+    #[test]
+    fn relative_errors_of_a_quotient_add_in_quadrature() {
+        let found = Interval::relative(10.0, 0.3).over(Interval::relative(20.0, 0.4));
+        assert!((found.low - 0.25).abs() < 1e-12 && (found.high - 0.75).abs() < 1e-12, "{found:?}");
+        assert_eq!(Interval::exact(1.0).over(Interval::exact(0.0)), Interval::default());
+    }
+
+    #[test]
+    fn unsymmetric_errors_keep_their_sides() {
+        let found = Interval::exact(5.0).minus(Interval::new(2.0, 1.0, 2.0));
+        assert_eq!(found, Interval::new(3.0, 3.0, 4.0));
+        assert_eq!(Interval::new(1.0, 2.0, 0.5), Interval::exact(1.0));
+        assert_eq!(Interval::new(0.5, -1.0, 2.0).clamped(0.0, 1.0), Interval::new(0.5, 0.0, 1.0));
+    }
 }

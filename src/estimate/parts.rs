@@ -1,7 +1,6 @@
 //! The parts of a piece of code's time, their sources, and sums of them.
 
-use crate::interval::Interval;
-use crate::reason::Reason;
+use crate::evidence::{Interval, Reason};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

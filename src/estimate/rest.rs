@@ -1,9 +1,7 @@
 //! The remainder of the known shares → Memory Bound, Core Bound and Fetch Latency, as far as each can account for it.
 
-use crate::evidence::Evidence;
-use crate::interval::Interval;
+use crate::evidence::{Evidence, Interval, Reason};
 use crate::parts::{Part, Parts, Share, Source};
-use crate::reason::Reason;
 
 /// A remainder below this is within the error of the model for loops without any.
 pub const LEAST: f64 = 0.05;
