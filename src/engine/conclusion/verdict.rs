@@ -2,8 +2,9 @@
 
 use super::facts::{MUCH, kernel};
 use profile::event::EventKind;
+use report::documents::Report;
 use report::documents::estimate::Estimate;
-use report::documents::report::{FindingKind, Report};
+use report::documents::report::FindingKind;
 use report::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use report::format;
 use report::render::fit::elided;

@@ -9,8 +9,8 @@ use profile::hot::{Filter, HotFunction, Profile};
 use profile::{files::SearchPaths, session};
 use std::ops::Range;
 use std::path::PathBuf;
-use tma::error::{Error, Result};
 use tma::tables::Library;
+use tma::{Error, Result};
 
 /// A function with its share of the samples.
 #[derive(Debug, Clone, PartialEq)]

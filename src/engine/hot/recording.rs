@@ -8,8 +8,8 @@ use report::documents::{evidence_file, report_file};
 use std::io::{BufRead as _, Read as _};
 use std::path::Path;
 use tma::Cpu;
-use tma::error::{Error, Result};
 use tma::tables::Library;
+use tma::{Error, Result};
 
 /// The kind of a file, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

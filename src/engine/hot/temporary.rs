@@ -4,7 +4,7 @@ use profile::kept::unnamed;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use tma::error::{Error, Result};
+use tma::{Error, Result};
 
 /// A file without a name: it is gone when this is dropped, and however this process ends.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use pmu::sampling::Sampler;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tma::error::Result;
+use tma::Result;
 use tma::tables::{Library, Table};
 
 /// A sampler of the program, if anything can be sampled here.

@@ -7,8 +7,8 @@ use nix::errno::Errno;
 use pmu::machine::Encoding;
 use pmu::perf::software;
 use pmu::sampling::SampledEvent;
-use tma::error::{Error, Result};
 use tma::tables::Table;
+use tma::{Error, Result};
 
 impl Chooser<'_> {
     /// The event that a user has named.

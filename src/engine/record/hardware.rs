@@ -9,7 +9,7 @@ use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;
 use pmu::sampling::{CountedEvent, Extra, SampledEvent};
 use std::fmt::Display;
-use tma::error::{Error, Result};
+use tma::{Error, Result};
 
 /// Taken branches between samples of branch stacks. Fixed: a frequency would sample slow code more
 /// often than it is executed. A prime: no loop's branches divide it.

@@ -3,8 +3,8 @@
 use super::chooser::Chooser;
 use super::why_not::WhyNot;
 use pmu::sampling::SampledEvent;
-use tma::error::{ErrorKind, Result};
 use tma::tables::select;
+use tma::{ErrorKind, Result};
 
 /// Most events that locate the nodes of a tree: each takes a counter from what is counted.
 const MOST: usize = 4;

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
 use pmu::sampling::{CallChains, Plan, SampledEvent, ability};
-use tma::error::{Error, Result};
+use tma::{Error, Result};
 
 /// Where the kernel keeps its limit on samples a second.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";

@@ -23,9 +23,9 @@ use profile::session::{
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tma::error::{Error, ErrorKind, Result};
 use tma::files::is_open_already;
 use tma::tables::Library;
+use tma::{Error, ErrorKind, Result};
 
 /// A measurement written to a session.
 #[derive(Debug, Clone)]

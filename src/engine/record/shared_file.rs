@@ -6,8 +6,8 @@ use pmu::{Measurement, Software};
 use profile::session::{Chunk, SessionWriter, SoftwareCounts, StoredCounts};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tma::Error;
 use tma::counts::Counts;
-use tma::error::Error;
 
 /// The session that counts and samples are written to. The first failure ends the writing, not the
 /// command.

@@ -5,8 +5,8 @@ use crate::estimate::replay;
 use crate::topdown::ImportAsk;
 use report::documents::{Report, evidence_file, report_file};
 use std::path::Path;
-use tma::error::{Error, Result};
 use tma::tables::Library;
+use tma::{Error, Result};
 
 /// The reports of a document; with intervals all, else the last.
 ///

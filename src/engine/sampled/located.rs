@@ -9,8 +9,9 @@ use report::documents::Report;
 use report::documents::report_code::{EventFunction, EventRow};
 use report::flame::Breakdown;
 use std::sync::Arc;
-use tma::error::{Error, Result, nearest};
+use tma::error::nearest;
 use tma::tables::{Library, NodeKind, Table, select};
+use tma::{Error, Result};
 
 /// Functions listed for each event.
 const LISTED: usize = 5;

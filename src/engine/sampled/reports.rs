@@ -20,8 +20,8 @@ use profile::recording::{About, Stream};
 use profile::session;
 use report::documents::{Finding, FindingKind, Report, Source};
 use std::path::Path;
-use tma::error::{Error, Result};
 use tma::tables::Library;
+use tma::{Error, Result};
 
 /// Called with the number of measured blocks and of all.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);

@@ -1,7 +1,7 @@
 //! Which nodes a report is about.
 
 use report::documents::Selection;
-use tma::error::Result;
+use tma::Result;
 use tma::schedule::{self, Budget, deepest_without_multiplexing};
 use tma::tables::{NodeId, NodeKind, PmuKind, Table, select};
 

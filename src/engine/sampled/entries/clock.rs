@@ -5,7 +5,7 @@ use pmu::perf::tsc_hz_here;
 use profile::event::EventKind;
 use profile::hot::Profile;
 use report::documents::Report;
-use tma::error::Result;
+use tma::Result;
 
 /// Seconds and cycles of the sampled time.
 pub(super) struct Clock {

@@ -8,7 +8,7 @@ use pmu::perf::Signals;
 use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
 use report::documents::Report;
-use tma::error::{Error, Result};
+use tma::{Error, Result};
 
 /// Called with the number of counted blocks and of all.
 type Progress<'a> = &'a mut dyn FnMut(usize, usize);

@@ -10,7 +10,7 @@ use profile::hot::{HotBlock, Profile};
 use report::documents::Report;
 use std::ops::Range;
 use std::time::Duration;
-use tma::error::{ErrorKind, Result};
+use tma::{ErrorKind, Result};
 
 /// So long a live process is counted.
 const WINDOW: Duration = Duration::from_secs(1);

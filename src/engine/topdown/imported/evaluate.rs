@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
-use tma::error::{Error, Result};
 use tma::quantity::Measured;
 use tma::tables::texts::Texts;
 use tma::tables::{Const, CoreKind, Library, Table};
 use tma::tree::Evaluator;
+use tma::{Error, Result};
 
 /// Reads the files and evaluates them: one report, or one per interval.
 ///

@@ -4,8 +4,8 @@ use super::ask::ImportAsk;
 use pmu::machine::describing;
 use profile::counts::{self, Count, Recording, TableMatch};
 use std::sync::Arc;
-use tma::error::{Error, Result};
 use tma::tables::{Library, Table};
+use tma::{Error, Result};
 
 /// How many equally good tables are named one by one.
 const NAMED: usize = 5;

@@ -7,7 +7,7 @@ use pmu::machine::Machine;
 use pmu::perf::{NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, perf};
 use report::documents::Source;
-use tma::error::Result;
+use tma::Result;
 use tma::tree::Evaluator;
 
 /// Sees the counts themselves as they come in, beside the reports made of them.

@@ -8,10 +8,10 @@ use pmu::machine::{
 };
 use pmu::perf;
 use std::sync::Arc;
-use tma::error::{Error, Result};
 use tma::schedule::{self, Budget, Plan};
 use tma::tables::texts::Texts;
 use tma::tables::{EventId, Library, Table};
+use tma::{Error, Result};
 
 /// The table of one kind of core, with the PMU that counts its events.
 #[derive(Clone)]

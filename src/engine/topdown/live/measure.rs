@@ -8,7 +8,7 @@ use super::drilldown;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::NoHooks;
 use report::documents::Source;
-use tma::error::Result;
+use tma::Result;
 use tma::tables::Library;
 
 /// Measures.
