@@ -1,13 +1,29 @@
 //! A question for an estimate.
+//! Facts of a run that all pieces share.
+//! The hot functions of the samples: those whose code can be analysed, the kernel, and the others.
+//! The width and clock of this core.
+//! Steps as they begin, with the time that is left.
+//! Measurements in isolation end soon after a signal, whatever they are at.
 
 use crate::callback::Callback;
 use crate::core_model::CoreModel;
-use crate::steps::Step;
+use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
+use crate::steps::{Left, Step};
+use crate::tested;
+use bench::{BlockMeasurer, Options};
+use estimate::Interval;
+use isa::ports::Ports;
 use pmu::Command;
 use pmu::machine::Moment;
+use pmu::perf::{Signals, tsc_hz_here};
+use probe::capture::Stop;
+use profile::hot::Profile;
 use report::documents::estimate::Estimate;
 use report::documents::evidence::Evidence;
+use std::sync::Arc;
 use std::time::Duration;
+use tma::self_test::Seen;
+use tma::{Core, Error, Result};
 
 /// A program to estimate, and how.
 #[derive(Debug, Clone)]
@@ -26,4 +42,217 @@ pub struct EstimateAsk {
     pub keep: Option<Callback<Evidence>>,
     /// From when on other processes would disturb it; `None` for saved evidence.
     pub since: Option<Moment>,
+}
+
+/// Facts that all pieces share, without counts.
+pub(super) struct Shared<'a> {
+    pub core: &'a Core,
+    /// Its ports, if it has a table.
+    pub ports: Option<Ports>,
+    /// Slots a cycle.
+    pub width: Interval,
+    /// Core cycles of the run.
+    pub cycles: f64,
+    pub samples: u64,
+    pub clock: Clock,
+    /// Cycles of a misprediction by the self-test.
+    pub penalty: Option<f64>,
+}
+
+/// The core clock.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Clock {
+    pub ghz: f64,
+    /// Its relative error.
+    pub error: f64,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+}
+
+/// Functions are analysed until they hold this share of the samples in user code.
+const SHARE: f64 = 0.97;
+/// The most functions that are analysed.
+const MOST: usize = 60;
+
+/// The functions of a profile.
+pub(super) struct Functions {
+    /// The functions to analyse.
+    pub hot: Hottest,
+    /// Share of the kernel.
+    pub kernel: f64,
+}
+
+/// Chooses them.
+pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f64) -> Functions {
+    let kernel = kernel_share(profile);
+    let user = 1.0 - kernel;
+    let mut hot = Hottest {
+        asked: SHARE,
+        event: profile.event.clone(),
+        samples: profile.samples,
+        seconds,
+        exit,
+        ..Hottest::default()
+    };
+    let mut held = 0.0;
+    for number in 0..profile.functions.len() {
+        if held >= SHARE * user || hot.functions.len() >= MOST {
+            break;
+        }
+        if !is_kernel(&profile.functions[number]) {
+            held += profile.functions[number].share;
+            hot.functions.push(Hot::of(profile, number));
+        }
+    }
+    Functions { hot, kernel }
+}
+
+/// Most measurements of the core clock until nothing else runs.
+const LOOKS: usize = 20;
+
+/// Slots a cycle of the narrowest x86-64 core in use (Silvermont) and of the widest (Lion Cove, Zen 5), by their makers' optimization
+/// guides; most have about four.
+const WIDTHS: Interval = Interval { value: 4.0, low: 2.0, high: 8.0 };
+
+/// From this share of what the table states on it may be the same core: a Zen 5 fills seven of its eight slots.
+const FULL: f64 = 0.86;
+
+/// Slots a cycle, after the self-test: as the table states, or more where that measures more; without a table as measured. Where
+/// the self-test saw the same smaller number again and again, that, up to the table's. Where neither is known, from the most that
+/// it saw, as contention only slows, to that of the widest core.
+///
+/// # Errors
+/// The sandbox cannot be started, and no table describes the processor.
+pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
+    // Measurements outweigh the table, and the costs of mispredictions are needed later.
+    let tested = tested::answers(core).map(|answers| answers.and_then(|all| all.seen));
+    if let Some(width) = core.width() {
+        let width = f64::from(width);
+        let seen = tested.ok().flatten().and_then(|seen| narrower(core, seen)).unwrap_or(width);
+        return Ok(Interval::new(seen, seen.min(width), seen.max(width)));
+    }
+    Ok(tested?.map_or(WIDTHS, |seen| {
+        let least = seen.fastest.round().max(1.0);
+        // One as wide as any that is known may be wider.
+        let most = if least < WIDTHS.high { WIDTHS.high } else { 2.0 * least };
+        Interval::new(least.max(WIDTHS.value), least, most)
+    }))
+}
+
+/// The number of slots that the self-test saw each time, if that contradicts the table: this may be another core.
+fn narrower(core: &Core, seen: Seen) -> Option<f64> {
+    let sustained = core.facts().sustained_width.as_ref().map(|width| width.with_two_loads);
+    let stated = f64::from(sustained.or(core.stated_width())?);
+    let is_short = seen.is_own_limit(stated) && seen.fastest < FULL * stated;
+    is_short.then(|| seen.fastest.round().max(1.0))
+}
+
+/// The core clock in GHz.
+///
+/// # Errors
+/// Something else runs all the time; the sandbox cannot be started.
+pub(super) fn clock(model: &CoreModel) -> Result<f64> {
+    let mut measurer = BlockMeasurer::new(Options { core: model.core.clone(), ..Options::quick() });
+    for _ in 0..LOOKS {
+        if let Some(found) = measurer.cycles_per_tick()?.zip(tsc_hz_here()) {
+            return Ok(found.0 * found.1 / 1e9);
+        }
+    }
+    Err(Error::failed("the core clock is not known")
+        .because("other programs use the processor all the time")
+        .hint("try again on a quieter machine"))
+}
+
+/// The steps of one estimate.
+pub(super) struct Progress<'a> {
+    ask: &'a EstimateAsk,
+    /// Seconds of a run without probes.
+    pub plain: f64,
+    number: usize,
+}
+
+impl<'a> Progress<'a> {
+    /// None has begun.
+    pub fn new(ask: &'a EstimateAsk, plain: f64) -> Self {
+        Self { ask, plain, number: 0 }
+    }
+
+    /// A step begins; `left` is what is left with it.
+    pub fn begin(&mut self, what: &str, left: Left) {
+        self.step(what, left, true);
+    }
+
+    /// As [`Self::begin`], without a run of the command.
+    pub fn begin_apart(&mut self, what: &str, left: Left) {
+        self.step(what, left, false);
+    }
+
+    fn step(&mut self, what: &str, left: Left, runs: bool) {
+        self.number += 1;
+        let of = self.number + left.runs() + left.isolated;
+        self.report(what, of, left.seconds(self.plain), runs);
+    }
+
+    /// All is done.
+    pub fn end(&self) {
+        self.report("", self.number, 0.0, false);
+    }
+
+    fn report(&self, what: &str, of: usize, seconds_left: f64, runs: bool) {
+        let what = what.to_owned();
+        self.ask.progress.call(Step {
+            what,
+            number: self.number,
+            of,
+            seconds_left: Some(seconds_left),
+            runs,
+        });
+    }
+}
+
+/// Ends measurements and captures that are under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interrupt {
+    pub measurement: bench::Progress,
+    pub capture: Stop,
+}
+
+impl Interrupt {
+    /// Whether a signal has come.
+    pub fn is_set(&self) -> bool {
+        self.capture.is_set()
+    }
+
+    fn set(&self) {
+        self.measurement.cancel();
+        self.capture.set();
+    }
+}
+
+/// Does `work`, which is interrupted once a signal comes.
+pub(super) fn interruptible<T>(signals: &Signals, work: impl FnOnce(&Interrupt) -> T) -> T {
+    let interrupt = Interrupt::default();
+    signals.during(|| interrupt.set(), || work(&interrupt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Zen 4 (6 a cycle) behind the CPUID of a Zen 5 (8 slots, of which it fills 7); real cores that reach what
+    /// their tables state, and one that others use.
+    #[test]
+    fn a_smaller_width_that_repeats_may_be_the_cores() {
+        let of = |table: &str, seen: Seen| {
+            narrower(&Core::modelled(&events::library(), table).unwrap(), seen)
+        };
+        let seen = |fastest, best, attempts| Seen { fastest, best, attempts, ..Seen::default() };
+        assert_eq!(of("zen5", seen(5.98, 20, 24)), Some(6.0));
+        assert_eq!(of("zen5", seen(7.0, 20, 24)), None);
+        assert_eq!(of("zen4", seen(5.9, 20, 24)), None);
+        assert_eq!(of("zen4", seen(3.9, 6, 24)), None);
+        assert_eq!(of("zen5", seen(5.98, 15, 15)), None);
+        // A sibling thread that is always busy.
+        assert_eq!(of("zen4", seen(3.0, 24, 24)), None);
+    }
 }

@@ -1,14 +1,26 @@
 //! Parts of the pieces of a function: each loop for itself, its other blocks together. A sample is often taken in the
 //! block after the one that took the time, so that the sum of blocks is known better than each of them.
+//! Mispredicted indirect calls of a run: where what they cost is sampled, and the evidence of a piece without the others.
+//! Marked regions: the parts of the pieces that their samples are in, by samples.
+//!
+//! A piece with samples in other regions, too, need not have the same parts in all of them: its intervals are widened
+//! to what is possible.
 
-use super::evidence::Context;
+use super::evidence::{Branches, Context};
 use super::isolated::Found;
 use super::known::Isolated;
-use super::landed::split;
+use super::landing::{Calls, Landing};
 use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::Unmeasured;
 use super::schedule::NOT_MEASURED;
-use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
+use estimate::{
+    Bound, Evidence, Interval, Isolated as Alone, Mispredicted, Parts, Reason, bottleneck, together,
+};
+use iced_x86::FlowControl;
+use profile::address_space::ModuleAddress;
+use profile::hot::{Profile, RegionSamples};
+use report::documents::estimate::{Bottleneck, RegionParts};
+use std::collections::{BTreeMap, HashMap};
 
 /// Time beyond retiring of unmeasured blocks at most, as a multiple of that of the measured ones.
 const MORE: f64 = 2.0;
@@ -122,6 +134,174 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
             one.isolated = Ok(Alone { cycles, bound });
         }
     }
+}
+
+/// The reason of a share of mispredicted calls.
+const LANDED: &str = "indirect calls to it are mispredicted, and the core recovers partly here, partly where it is called";
+
+/// The least share of a piece's time that mispredicted calls are attributed.
+const LEAST: f64 = 0.01;
+
+/// Sums the indirect calls of these functions.
+pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
+    let mut found = Landing::default();
+    for at in functions.iter().flat_map(Function::pieces) {
+        let own = context.indirect_calls(at);
+        found.moved += own.cost.value - kept(&own, context, at);
+        found.all.cost = found.all.cost.plus_alike(own.cost);
+        found.all.unknown += own.unknown;
+        found.all.number += own.number;
+        found.all.executed += own.executed;
+    }
+    let direct = direct(functions);
+    for function in functions {
+        let Some(start) = function.start() else { continue };
+        let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
+        let entered = function.entries.first().and_then(|count| count.as_ref().ok());
+        let called = entered.map_or(f64::INFINITY, |count| *count as f64 - directly);
+        if called > 0.0 {
+            found.called.insert((function.module.clone(), start), called);
+        }
+    }
+    found
+}
+
+/// How often each address is called, or jumped to, by its address.
+fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
+    let mut all: HashMap<(&str, u64), f64> = HashMap::new();
+    for function in functions {
+        for block in 0..function.flow.blocks.len() {
+            let Some((_, last)) = function.instructions(block).last() else { continue };
+            let kind = last.decoded.flow_control();
+            if matches!(kind, FlowControl::Call | FlowControl::UnconditionalBranch) {
+                let to = (function.module.as_str(), last.decoded.near_branch_target());
+                *all.entry(to).or_default() += function.executed(block);
+            }
+        }
+    }
+    all
+}
+
+/// How much of what a piece's calls cost there is room for beside what retires in it.
+fn kept(own: &Calls, context: &Context, at: PieceOf) -> f64 {
+    let retired = context.retiring(at).map_or(0.0, |one| one.value);
+    let sampled =
+        context.shared.cycles * at.piece.samples as f64 / context.shared.samples.max(1) as f64;
+    own.cost.value.min((sampled - retired).max(0.0))
+}
+
+/// The evidence of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost here.
+/// `None` where there is neither. Either may have all of it.
+pub(super) fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
+    let PieceOf { function, piece } = at;
+    let own = context.indirect_calls(at);
+    let start = function.start()?;
+    let has_start = piece.blocks.iter().any(|block| function.range(*block).start == start);
+    let called = context.landing.called.get(&(function.module.clone(), start));
+    let called = called.filter(|_| has_start).copied().unwrap_or(0.0);
+    let landed = context.landing.landed(called);
+    if own.cost.high.max(own.unknown).max(landed.high) <= LEAST * whole.cycles.value {
+        return None;
+    }
+    let others = context.mispredicted(at, Branches::Others).cycles;
+    let kept = Interval::new(kept(&own, context, at), 0.0, own.cost.high);
+    let here = Interval::new(landed.value, 0.0, landed.value);
+    let cycles = others.plus_alike(kept).plus_alike(here);
+    let mut unknown = whole.mispredicted.unknown.clone();
+    if landed.above() > 0.0 {
+        unknown.get_or_insert_with(|| (0.0, Reason::given(LANDED))).0 += landed.above();
+    }
+    Some(Evidence { mispredicted: Mispredicted { cycles, unknown }, ..whole.clone() })
+}
+
+/// Fewest samples of a region that is analysed.
+const FEWEST: u64 = 30;
+/// A piece with more than this share of its samples outside of a region is shared with others.
+const STRAY: f64 = 0.02;
+
+/// Pieces by address.
+#[derive(Default)]
+struct Pieces<'a> {
+    /// Samples and parts.
+    all: Vec<(u64, Parts)>,
+    /// By file: the start of each block with its end and piece.
+    blocks: HashMap<&'a str, BTreeMap<u64, (u64, usize)>>,
+}
+
+impl Pieces<'_> {
+    fn at(&self, path: &str, address: u64) -> Option<usize> {
+        let (_, (end, piece)) = self.blocks.get(path)?.range(..=address).next_back()?;
+        (address < *end).then_some(*piece)
+    }
+}
+
+/// The parts of every region with samples.
+pub(super) fn regions(
+    profile: &Profile,
+    functions: &[Function],
+    isolated: &Isolated,
+    context: &Context,
+) -> Vec<RegionParts> {
+    let sums = &profile.by_region().sums;
+    if sums.is_empty() {
+        return Vec::new();
+    }
+    let mut pieces = Pieces::default();
+    for (at, function) in functions.iter().enumerate() {
+        for own in divided(context, at, function, isolated, Waits::Modelled) {
+            let blocks = pieces.blocks.entry(&function.module).or_default();
+            for block in own.pieces.iter().flat_map(|number| &function.pieces[*number].blocks) {
+                let range = function.range(*block);
+                blocks.insert(range.start, (range.end, pieces.all.len()));
+            }
+            pieces.all.push((own.samples as u64, own.parts));
+        }
+    }
+    let row = |((region, thread), sum): (&(u32, Option<u32>), &RegionSamples)| {
+        let (parts, shared) = parts(profile, &pieces, sum);
+        RegionParts {
+            region: *region,
+            thread: *thread,
+            samples: sum.samples,
+            shared,
+            bottleneck: Bottleneck(bottleneck(&parts)),
+            parts,
+        }
+    };
+    sums.iter().map(row).collect()
+}
+
+/// The parts of a region, and the share of its samples in code that others share.
+fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64) {
+    let all = sum.samples as f64;
+    if sum.samples < FEWEST {
+        let why = format!("{} samples; {FEWEST} are needed", sum.samples);
+        return (Parts::unknown(Reason::given(why)), 0.0);
+    }
+    let mut own: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut outside = 0;
+    let find = |place: &ModuleAddress| pieces.at(profile.module_path(place.module), place.address);
+    for (place, samples) in &sum.places {
+        match place.as_ref().and_then(find) {
+            Some(piece) => *own.entry(piece).or_default() += samples,
+            None => outside += samples,
+        }
+    }
+    let (mut weighted, mut shared) = (Vec::new(), 0.0);
+    for (piece, samples) in own {
+        let (of_all, parts) = &pieces.all[piece];
+        let share = (samples as f64 / (*of_all).max(1) as f64).min(1.0);
+        if share < 1.0 - STRAY {
+            shared += samples as f64 / all;
+        }
+        weighted.push((samples as f64, parts.within(share)));
+    }
+    if outside > 0 {
+        let why = "its samples are in code that was not analysed, or in the kernel";
+        weighted.push((outside as f64, Parts::unknown(Reason::given(why))));
+    }
+    let sum_of = Parts::sum(weighted.iter().map(|(samples, parts)| (*samples, parts)));
+    (sum_of.sampled(sum.samples), shared)
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Everything known of a piece, in cycles of the whole run.
 
-use super::counted::Counted;
-use super::footprint::Footprint;
+use super::ask::Shared;
+use super::further::Counted;
 use super::isolated::Found;
-use super::landing::{Calls, Landing};
-use super::latency::{self, Accesses};
-use super::needs::{LONGEST, SHORTEST, most};
-use super::own_values;
+use super::landing::{Calls, LONGEST, Landing, SHORTEST, most};
+use super::latency::{self, Accesses, Footprint};
 use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::{NoLoads, Uncounted, Unmeasured};
-use super::shared::Shared;
+use super::schedule;
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
@@ -86,7 +84,7 @@ impl<'a> Context<'a> {
                 .map_err(Reason::given),
             mispredicted: self.mispredicted(at, Branches::All),
             isolated: isolated.as_ref().map(scaled).map_err(|why| Reason::given(why.clone())),
-            other_values: own_values::divides(at)
+            other_values: schedule::divides(at)
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
             is_loop,
             latency: function.waits(&piece.blocks),

@@ -1,14 +1,13 @@
 //! Loops and blocks measured in isolation: their data in the first cache, their branches predicted.
 
-use super::interrupt::Interrupt;
+use super::ask::Interrupt;
 use super::pieces::{Function, Kind, Piece};
 use super::reasons::Unmeasured;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::loop_path::{body, decoded};
-use bench::Class;
 use bench::bound_names::{FRONT_END, SLOTS, WIDTH};
-use bench::{BlockMeasurer, Measurement, NoPath, Options, Status};
+use bench::{BlockMeasurer, Class, Measurement, NoPath, Options, Status};
 use estimate::{Bound, Interval, Isolated, Reason};
 use isa::code::Block;
 use report::documents::estimate::Values;
@@ -71,7 +70,7 @@ impl<'a> Isolation<'a> {
     }
 
     fn whole_loop(&self, function: &Function, piece: &Piece) -> Outcome<Result<Found, Unmeasured>> {
-        let length = |path: &super::paths::Path| -> usize {
+        let length = |path: &super::pieces::Path| -> usize {
             path.blocks.iter().map(|block| function.instructions(*block).len()).sum()
         };
         if piece.paths.iter().any(|path| length(path) > LONGEST) {

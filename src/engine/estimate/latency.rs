@@ -1,8 +1,11 @@
 //! Costs of a piece's loads and stores: fenced latencies of loads beyond the first cache, and lines that streams bring
 //! in ahead of time in the fenced run, or store to.
+//! How much code is hot, and what fetching it can cost.
 
+use super::pieces::{Function, Kind, PieceOf};
 use estimate::{Interval, Loads};
-use report::documents::count::{Count, Kind, Level, LoadRow, TimerRow};
+use report::documents::count::{self, Count, Level, LoadRow, TimerRow};
+use std::collections::BTreeMap;
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
@@ -40,7 +43,8 @@ pub(super) fn of(accesses: &Accesses, count: &Count, ghz: f64, is_loop: bool) ->
             let most = LOADED * timer.memory;
             sum.unknown += row.executions.map_or(f64::INFINITY, |n| n as f64 * most * ghz);
         }
-        let is_chase = row.class.as_ref().is_some_and(|class| class.kind == Kind::PointerChase);
+        let is_chase =
+            row.class.as_ref().is_some_and(|class| class.kind == count::Kind::PointerChase);
         if is_chase && is_loop {
             sum.carried = sum.carried.plus_alike(beyond);
         }
@@ -57,7 +61,7 @@ pub(super) fn of(accesses: &Accesses, count: &Count, ghz: f64, is_loop: bool) ->
 
 /// Whether anything says what a load costs: its latency, or that it reads one address or walks over memory.
 fn is_known(row: &LoadRow) -> bool {
-    let walks = |kind| matches!(kind, Kind::Constant | Kind::Stride);
+    let walks = |kind| matches!(kind, count::Kind::Constant | count::Kind::Stride);
     row.latency.is_some()
         || !row.levels.is_empty()
         || row.executions == Some(0)
@@ -102,7 +106,7 @@ const STREAM: &str =
 fn one(row: &LoadRow, how: &str) -> String {
     let class = row.class.as_ref();
     let class = class.map_or(String::new(), |class| match class.stride {
-        Some(stride) if class.kind == Kind::Stride => format!("stride {stride}, "),
+        Some(stride) if class.kind == count::Kind::Stride => format!("stride {stride}, "),
         _ => format!("{}, ", class.kind.to_string().replace('_', " ")),
     });
     format!("`{}` at {}: {class}{how}", row.instruction, row.address)
@@ -146,7 +150,7 @@ fn beyond(row: &LoadRow, timer: &TimerRow) -> Interval {
 
 /// Nanoseconds of an execution of a stride over more than the first cache, if nothing brought its lines ahead of it.
 fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
-    let Some(class) = row.class.as_ref().filter(|class| class.kind == Kind::Stride) else {
+    let Some(class) = row.class.as_ref().filter(|class| class.kind == count::Kind::Stride) else {
         return 0.0;
     };
     let (Some(stride), Some(steps)) = (class.stride, class.steps) else { return 0.0 };
@@ -163,6 +167,86 @@ fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
     lines * MEMORY * timer.memory
 }
 
+/// Bytes of a cache line.
+const CODE_LINE: u64 = 64;
+/// The lines that hold this share of all fetches are hot.
+const SHARE: f64 = 0.9;
+/// Cycles of a fetch from the second cache and the third, and from memory: the first two as manuals state them for
+/// loads (AMD family 1Ah: 14 and about 50; Intel: 14 to 16 and 50 to 75), the last as DRAM takes.
+const SECOND_CACHE: (f64, f64) = (1e6, 16.0);
+const THIRD_CACHE: (f64, f64) = (32e6, 75.0);
+const FROM_MEMORY: f64 = 500.0;
+/// Bytes of the first cache, if the core's is not known: the smallest of current cores.
+const SMALLEST_FIRST: f64 = 32e3;
+
+/// The hot code.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Footprint {
+    /// Bytes of its lines.
+    pub bytes: f64,
+    /// Bytes of the first cache.
+    pub first: f64,
+}
+
+impl Footprint {
+    /// Finds the hot lines of all counted functions.
+    pub fn of(functions: &[Function], first: Option<usize>) -> Self {
+        let mut lines: BTreeMap<(&str, u64), f64> = BTreeMap::new();
+        for function in functions {
+            for block in 0..function.flow.blocks.len() {
+                let executed = function.executed(block);
+                let range = function.range(block);
+                if executed > 0.0 {
+                    for line in range.start / CODE_LINE..=(range.end - 1) / CODE_LINE {
+                        *lines.entry((&function.module, line)).or_default() += executed;
+                    }
+                }
+            }
+        }
+        let first = first.map_or(SMALLEST_FIRST, |bytes| bytes as f64);
+        Self { bytes: hot(lines.into_values().collect()) as f64 * CODE_LINE as f64, first }
+    }
+
+    /// The most cycles that fetching the code of a piece can cost: each line that does not fit, each time that it is
+    /// reached.
+    pub fn cost(&self, at: PieceOf) -> f64 {
+        let PieceOf { function, piece } = at;
+        if self.bytes <= self.first {
+            return 0.0;
+        }
+        let beyond = 1.0 - self.first / self.bytes;
+        let latency = match self.bytes {
+            bytes if bytes <= SECOND_CACHE.0 => SECOND_CACHE.1,
+            bytes if bytes <= THIRD_CACHE.0 => THIRD_CACHE.1,
+            _ => FROM_MEMORY,
+        };
+        let lines = |block: &usize| {
+            let range = function.range(*block);
+            ((range.end - 1) / CODE_LINE - range.start / CODE_LINE + 1) as f64
+        };
+        let own: f64 = piece.blocks.iter().map(lines).sum();
+        let fetched = match (piece.kind, piece.entered) {
+            // While it goes around it has its code.
+            (Kind::Loop(_), Some(entered)) if own * CODE_LINE as f64 <= self.first => own * entered,
+            _ => piece.blocks.iter().map(|block| lines(block) * function.executed(*block)).sum(),
+        };
+        fetched * beyond * latency
+    }
+}
+
+/// How many of the lines have most of the fetches.
+fn hot(mut lines: Vec<f64>) -> usize {
+    lines.sort_by(|a, b| b.total_cmp(a));
+    let all: f64 = lines.iter().sum();
+    let mut sum = 0.0;
+    let is_missing = |fetches: &&f64| {
+        let before = sum;
+        sum += **fetches;
+        before < SHARE * all
+    };
+    lines.iter().take_while(is_missing).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,7 +261,7 @@ mod tests {
         }
     }
 
-    fn row(kind: Kind, levels: &[(Level, f64, f64)]) -> LoadRow {
+    fn row(kind: count::Kind, levels: &[(Level, f64, f64)]) -> LoadRow {
         let level = |(level, share, latency): &(Level, f64, f64)| LevelShare {
             level: *level,
             share: *share,
@@ -201,7 +285,7 @@ mod tests {
     /// By hand: 1,000 stores to a line each, of 2 × 60 ns, at 3 GHz.
     #[test]
     fn stores_to_more_than_the_caches_cost_their_lines() {
-        let mut store = row(Kind::Stride, &[]);
+        let mut store = row(count::Kind::Stride, &[]);
         let class = store.class.as_mut().unwrap();
         (class.stride, class.steps, class.breaks) = (Some(64), Some(500_000), Some(0));
         let all = Accesses { stores: vec![&store], ..Accesses::default() };
@@ -214,7 +298,7 @@ mod tests {
     #[test]
     fn latencies_beyond_the_first_cache_are_summed() {
         let levels = [(Level::L1, 0.25, 1.0), (Level::L2, 0.25, 9.0), (Level::Memory, 0.5, 102.0)];
-        let chase = row(Kind::PointerChase, &levels);
+        let chase = row(count::Kind::PointerChase, &levels);
         let found = of(&loads(&chase), &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 152_250.0).abs() < 1e-6, "{found:?}");
         assert_eq!(found.carried, found.at_most);
@@ -225,7 +309,7 @@ mod tests {
     /// By hand: 1,000 × 5 × 60 ns at 3 GHz, or any number of times.
     #[test]
     fn what_was_not_measured_of_a_load_may_be_memory() {
-        let mut unmeasured = row(Kind::PointerChase, &[]);
+        let mut unmeasured = row(count::Kind::PointerChase, &[]);
         unmeasured.latency = None;
         let found = of(&loads(&unmeasured), &count(), 3.0, true).unwrap();
         assert!((found.unknown - 900_000.0).abs() < 1e-6, "{found:?}");
@@ -233,7 +317,7 @@ mod tests {
         unmeasured.executions = None;
         assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap().unknown, f64::INFINITY);
         // One address stays in the first cache.
-        unmeasured.class.as_mut().unwrap().kind = Kind::Constant;
+        unmeasured.class.as_mut().unwrap().kind = count::Kind::Constant;
         assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap(), Loads::default());
     }
 
@@ -241,7 +325,7 @@ mod tests {
     #[test]
     fn loads_that_take_far_longer_than_memory_walk_the_page_table() {
         let of = |mean| {
-            let mut one = row(Kind::PointerChase, &[(Level::Memory, 1.0, mean)]);
+            let mut one = row(count::Kind::PointerChase, &[(Level::Memory, 1.0, mean)]);
             one.latency.as_mut().unwrap().mean = mean;
             walks(&loads(&one), &count())
         };
@@ -252,7 +336,7 @@ mod tests {
     /// By hand: half a line for each step of 32 bytes; 2 × 60 ns a line; 32 × 4000 bytes in a row hit L2.
     #[test]
     fn lines_that_come_ahead_of_their_loads_count_as_if_they_did_not() {
-        let mut stream = row(Kind::Stride, &[(Level::L1, 1.0, 1.0)]);
+        let mut stream = row(count::Kind::Stride, &[(Level::L1, 1.0, 1.0)]);
         let class = stream.class.as_mut().unwrap();
         (class.stride, class.steps, class.breaks) = (Some(-32), Some(500_000), Some(0));
         let found = of(&loads(&stream), &count(), 3.0, true).unwrap();
@@ -262,5 +346,12 @@ mod tests {
         assert!((found.at_most.value - 4_500.0).abs() < 1e-6, "{found:?}");
         stream.class.as_mut().unwrap().breaks = Some(125_000);
         assert_eq!(of(&loads(&stream), &count(), 3.0, true).unwrap(), Loads::default());
+    }
+
+    #[test]
+    fn lines_that_are_hardly_fetched_are_not_hot() {
+        assert_eq!(hot(vec![1.0, 50.0, 50.0, 1.0]), 2);
+        assert_eq!(hot(vec![1.0; 100]), 90);
+        assert_eq!(hot(Vec::new()), 0);
     }
 }

@@ -1,17 +1,24 @@
 //! The instructions of the document's loops and blocks, and what counts, branches and loads say of each.
+//! Which instructions of a loop or block the parts of its time go to: Retiring by µops, Bad Speculation by
+//! mispredictions, Core Bound to the critical path, Memory Bound by what loads take beyond the first cache; what has
+//! no such evidence, and fetching, by samples.
+//! The source lines of the document's functions: the parts of a line's time are those of the loops and blocks that
+//! its samples are in.
 
-use super::causes;
 use super::evidence::Context;
-use super::lines::lines;
+use super::latency;
 use crate::core_model::CoreModel;
 use crate::hot::source::Sources;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};
-use report::documents::count::BranchRow;
-use report::documents::estimate::{Estimate, Row};
-use report::documents::estimate_code::Instruction;
+use report::documents::count::{BranchRow, LoadRow};
+use report::documents::estimate::{Bottleneck, Estimate, Parts, Row, Share, ShareSource};
+use report::documents::estimate_code::{Causes, Instruction};
+use report::documents::estimate_lines::SourceLine;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use tma::Address;
 
 /// Rows with more instructions than this have no listing: nobody reads it, and documents stay small.
 const LONGEST: usize = 512;
@@ -93,7 +100,7 @@ impl Listing<'_> {
             let why = "only a loop of one block has one path to follow".to_owned();
             row.reasons.insert("critical_cycles".to_owned(), why);
         }
-        causes::enter(row, self.context);
+        enter_causes(row, self.context);
     }
 
     /// Trips and mispredictions, or why they are not known.
@@ -175,4 +182,223 @@ impl Listing<'_> {
 /// Mispredictions of a branch and its executions, where both are known.
 fn mispredicted(row: &BranchRow) -> Option<(f64, f64)> {
     Some((row.mispredicted.as_ref()?.value, row.executions? as f64))
+}
+
+/// Shares are rounded to this fraction of one, as documents have many instructions.
+const STEPS: f64 = 1e4;
+
+/// The evidence of an instruction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weight {
+    slots: f64,
+    mispredicted: f64,
+    critical: f64,
+    missed: f64,
+    samples: f64,
+}
+
+/// Enters the share of the row's parts that each of its instructions has.
+pub(super) fn enter_causes(row: &mut Row, context: &Context) {
+    let weights = weights(row, context);
+    let found = divided(&row.parts, &weights);
+    for (one, causes) in row.code.iter_mut().zip(found) {
+        one.causes = Some(causes);
+    }
+}
+
+fn weights(row: &Row, context: &Context) -> Vec<Weight> {
+    let bytes = |hex: &str| -> Vec<u8> {
+        let byte = |at| hex.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+        (0..hex.len()).step_by(2).filter_map(byte).collect()
+    };
+    let all: Vec<u8> = row.code.iter().flat_map(|one| bytes(&one.bytes)).collect();
+    let code = Code::of_bytes(&all, context.shared.core.facts()).ok();
+    let uops = code.as_ref().zip(context.shared.ports.as_ref());
+    let uops = uops.map(|(code, ports)| ports.uops(&code.instructions, &code.effects));
+    let slots = |number: usize| match &uops {
+        Some(all) => all.get(number).and_then(Option::as_ref).map_or(1.0, |one| one.slots),
+        None => 1.0,
+    };
+    let weight = |(number, one): (usize, &report::documents::estimate_code::Instruction)| {
+        let at = one.address.0;
+        let counted = context.counted;
+        let entries = counted.entries(&row.module, at).unwrap_or(0) as f64;
+        let wrong =
+            |of: &BranchRow| of.mispredicted.as_ref().map(|of| of.cycles.unwrap_or(of.value));
+        let missed = |of: &LoadRow| latency::beyond_first(of, context.counted.count);
+        Weight {
+            slots: slots(number) * entries,
+            mispredicted: counted.branches(&row.module, at..at + 1).filter_map(wrong).sum(),
+            critical: f64::from(u8::from(one.critical)),
+            missed: counted.loads(&row.module, at..at + 1).map(missed).sum(),
+            samples: one.samples as f64,
+        }
+    };
+    row.code.iter().enumerate().map(weight).collect()
+}
+
+/// Attributes each part to instructions, by their weights.
+fn divided(parts: &Parts, weights: &[Weight]) -> Vec<Causes> {
+    let equal = 1.0 / weights.len().max(1) as f64;
+    let by = |pick: fn(&Weight) -> f64| -> Option<Vec<f64>> {
+        let all: f64 = weights.iter().map(pick).sum();
+        (all > 0.0).then(|| weights.iter().map(|one| pick(one) / all).collect())
+    };
+    let sampled = by(|one| one.samples).unwrap_or_else(|| vec![equal; weights.len()]);
+    let or_sampled = |pick| by(pick).unwrap_or_else(|| sampled.clone());
+    let slots = or_sampled(|one| one.slots);
+    let wrong = or_sampled(|one| one.mispredicted);
+    let critical = or_sampled(|one| one.critical);
+    let missed = or_sampled(|one| one.missed);
+    let round = |value: f64| (value * STEPS).round() / STEPS;
+    let one = |at: usize| Causes {
+        retiring: round(parts.retiring.value * slots[at]),
+        bad_speculation: round(parts.bad_speculation.value * wrong[at]),
+        frontend_bound: round(
+            (parts.fetch_latency.value + parts.fetch_bandwidth.value) * sampled[at],
+        ),
+        backend_bound: round(
+            parts.core_bound.value * critical[at] + parts.memory_bound.value * missed[at],
+        ),
+        unexplained: round(parts.unexplained.value * sampled[at]),
+    };
+    (0..weights.len()).map(one).collect()
+}
+
+/// The instructions of a line by address, each with the loop or block that it is in.
+type LineCode<'a> = BTreeMap<Address, (&'a Instruction, &'a Row)>;
+
+/// The lines of a function with samples, in order of file and number. `pieces` are its loops and blocks with their
+/// instructions, the smallest first: an instruction is of the first that has it.
+pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
+    let mut by_line: BTreeMap<(&str, u32), LineCode> = BTreeMap::new();
+    let mut seen: HashSet<Address> = HashSet::new();
+    for piece in pieces {
+        for one in &piece.code {
+            let is_new = seen.insert(one.address);
+            if let Some((file, line)) = one.source.as_ref().filter(|_| is_new) {
+                let own = by_line.entry((file, *line)).or_default();
+                own.insert(one.address, (one, piece));
+            }
+        }
+    }
+    let row = |((file, line), code): ((&str, u32), LineCode)| {
+        let of = |(one, piece): &(&Instruction, &Row)| (one.share, piece.parts.clone());
+        let weighted: Vec<(f64, Parts)> = code.values().map(of).collect();
+        let share = weighted.iter().map(|(share, _)| share).sum();
+        let mut named = code.values().filter(|(one, _)| one.samples > 0).map(|(_, p)| p.bottleneck);
+        let first = named.next().unwrap_or_default();
+        let is_one = named.all(|other| other == first);
+        SourceLine {
+            file: file.to_owned(),
+            line,
+            text: sources.line(file, line),
+            share,
+            bottleneck: if is_one { first } else { Bottleneck::default() },
+            parts: mean(&weighted),
+            code: code.values().map(|(one, _)| (*one).clone()).collect(),
+        }
+    };
+    by_line.into_iter().map(row).filter(|line| line.share > 0.0).collect()
+}
+
+/// The mean of parts, by their weights.
+fn mean(of: &[(f64, Parts)]) -> Parts {
+    let all: f64 = of.iter().map(|(weight, _)| weight).sum();
+    Parts::each(|part| {
+        let sum = |value: fn(&Share) -> f64| {
+            let sum: f64 = of.iter().map(|(weight, parts)| weight * value(parts.of(part))).sum();
+            if all > 0.0 { sum / all } else { 0.0 }
+        };
+        let mut sources = of.iter().map(|(_, parts)| parts.of(part).source);
+        let source = sources.next().unwrap_or_default();
+        let is_one = sources.all(|other| other == source);
+        let unknown = of.iter().map(|(_, parts)| parts.of(part)).find(|share| !share.has_value());
+        let is_none = of.iter().all(|(_, parts)| parts.of(part).value <= 0.0);
+        Share {
+            value: sum(|share| share.value),
+            low: sum(|share| share.low),
+            high: sum(|share| share.high),
+            source: match unknown {
+                _ if is_one => source,
+                Some(share) if is_none => share.source,
+                _ => ShareSource::Several,
+            },
+            reason: None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use estimate::Part;
+    use report::documents::estimate::Share;
+
+    /// By hand: of Retiring 0.2 the load has 2 of 4 slots, Memory Bound 0.5 is all the load's, Bad Speculation 0.1 the
+    /// branch's, Core Bound 0.1 the critical addition's; what is unexplained, 0.1, goes where the samples are.
+    #[test]
+    fn parts_go_to_the_instructions_that_cause_them() {
+        let share = |value| Share { value, ..Share::default() };
+        let parts = Parts {
+            retiring: share(0.2),
+            bad_speculation: share(0.1),
+            core_bound: share(0.1),
+            memory_bound: share(0.5),
+            unexplained: share(0.1),
+            ..Parts::default()
+        };
+        let load = Weight { slots: 2.0, missed: 7.0, ..Weight::default() };
+        let add = Weight { slots: 1.0, critical: 1.0, samples: 4.0, ..Weight::default() };
+        let branch = Weight { slots: 1.0, mispredicted: 3.0, ..Weight::default() };
+        let found = divided(&parts, &[load, add, branch]);
+        let list = |of: &Causes| {
+            [of.retiring, of.bad_speculation, of.frontend_bound, of.backend_bound, of.unexplained]
+        };
+        assert_eq!(list(&found[0]), [0.1, 0.0, 0.0, 0.5, 0.0]);
+        assert_eq!(list(&found[1]), [0.05, 0.0, 0.0, 0.1, 0.1]);
+        assert_eq!(list(&found[2]), [0.05, 0.1, 0.0, 0.0, 0.0]);
+    }
+
+    /// By hand: 0.8 unexplained and no samples: 0.4 each.
+    #[test]
+    fn without_evidence_all_have_the_same() {
+        let unexplained = Share { value: 0.8, ..Share::default() };
+        let parts = Parts { unexplained, ..Parts::default() };
+        let found = divided(&parts, &[Weight::default(), Weight::default()]);
+        assert!(found.iter().all(|one| one.unexplained == 0.4), "{found:?}");
+        assert!(divided(&parts, &[]).is_empty());
+    }
+
+    fn piece(bottleneck: Part, memory: f64, code: &[(u64, u32, f64)]) -> Row {
+        let one = |(address, line, share): &(u64, u32, f64)| Instruction {
+            address: Address(*address),
+            samples: (share * 100.0) as u64,
+            share: *share,
+            source: Some(("a.c".to_owned(), *line)),
+            ..Instruction::default()
+        };
+        let memory_bound = Share { value: memory, ..Share::default() };
+        Row {
+            bottleneck: Bottleneck(Some(bottleneck)),
+            parts: Parts { memory_bound, ..Parts::default() },
+            code: code.iter().map(one).collect(),
+            ..Row::default()
+        }
+    }
+
+    /// By hand: line 1 has 0.3 of memory 0.8 and 0.1 of memory 0.4, so (0.24 + 0.04) / 0.4 = 0.7. The outer loop's
+    /// copy of the inner instruction does not count twice.
+    #[test]
+    fn a_line_has_the_weighted_parts_of_its_pieces() {
+        let inner = piece(Part::MemoryBound, 0.8, &[(0x10, 1, 0.3)]);
+        let outer = piece(Part::CoreBound, 0.4, &[(0x8, 1, 0.1), (0x10, 1, 0.3), (0x18, 2, 0.2)]);
+        let found = lines(&[&inner, &outer], &mut Sources::new(&[], "none"));
+        assert_eq!(found.len(), 2);
+        assert!((found[0].share - 0.4).abs() < 1e-12, "{:?}", found[0]);
+        assert!((found[0].parts.memory_bound.value - 0.7).abs() < 1e-12, "{:?}", found[0]);
+        assert_eq!((found[0].bottleneck, found[0].code.len()), (Bottleneck(None), 2));
+        let core = Bottleneck(Some(Part::CoreBound));
+        assert_eq!((found[1].bottleneck, found[1].text.clone()), (core, None));
+    }
 }

@@ -4,87 +4,258 @@
 //! | file | concern |
 //! |---|---|
 //! | `ask` | the question |
-//! | `run` | the runs, in order, and the document from all of them |
 //! | `known` | the inputs of the document |
 //! | `recording` | the runs after the first, in order, and the document from them |
-//! | `shared` | facts that all pieces share |
 //! | `further` | further runs of the command |
-//! | `progress` | steps as they begin |
-//! | `so_far` | the document before it is complete |
-//! | `machine` | width and clock of this core |
-//! | `interrupt` | ends runs after a signal |
 //! | `schedule` | which pieces are measured in isolation |
-//! | `functions` | the hot functions of the samples |
 //! | `reasons` | reasons for unknown evidence of a piece |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
-//! | `counted` | counts by module and address |
 //! | `isolated` | loops and blocks measured in isolation |
-//! | `own_values` | pieces measured with the program's own values |
-//! | `paths` | the paths through a loop |
-//! | `needs` | whether branches or loads can matter, before they are recorded |
-//! | `load_places` | the code of which loads are recorded |
 //! | `evidence` | everything known of a piece |
 //! | `divided` | evidence of pieces → parts: loops, and other blocks together |
-//! | `landing`, `landed` | mispredicted indirect calls, whose cost is sampled in the callee, too |
+//! | `landing` | mispredicted indirect calls, whose cost is sampled in the callee, too |
 //! | `latency` | costs of its loads and stores |
-//! | `waits` | costs of waiting for results |
-//! | `footprint` | the size of the hot code, and costs of fetching it |
 //! | `rows` | rows of the document |
-//! | `regions` | parts of the time in marked regions |
-//! | `evaluate` | all measurements → the document, live or replayed |
 //! | `kept`, `redacted` | the evidence as a document; without names |
-//! | `replay`, `sound` | a document from that; whether its parts belong together |
-//! | `lines` | source lines of functions |
+//! | `replay` | a document from that; whether its parts belong together |
 //! | `listing` | their instructions, with counts and loads of each |
-//! | `causes` | parts → instructions |
-//! | `grounds` | why a piece takes its time: its bound in isolation, its loads |
 //! | `words` | the bottleneck in a sentence |
-//! | `hints` | the next step |
+//! The runs, in order, and the document from all of them.
 
 mod ask;
-mod causes;
-mod counted;
 mod divided;
-mod evaluate;
 mod evidence;
-mod footprint;
-mod functions;
 mod further;
-mod grounds;
-mod hints;
-mod interrupt;
 mod isolated;
 mod kept;
 mod known;
-mod landed;
 mod landing;
 mod latency;
-mod lines;
 mod listing;
-mod load_places;
-mod machine;
-mod needs;
-mod own_values;
-mod paths;
 mod pieces;
-mod progress;
 mod reasons;
 mod recording;
 mod redacted;
-mod regions;
 mod replay;
 mod rows;
-mod run;
 mod schedule;
-mod shared;
-mod so_far;
-mod sound;
-mod waits;
 mod words;
 
 pub use crate::callback::Callback;
+use crate::core_model::CoreModel;
+use crate::recorded_loads::code::Code;
 pub use crate::steps::Step;
+use crate::steps::{Left, cost, cost_of_process};
 pub use ask::EstimateAsk;
+use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, width};
+use further::{Counted, Further};
+use isa::deps::Analyser;
+use isa::ports::Ports;
+use kept::kept;
+use known::{Isolated, Known, Measured, Recorded, Shown};
+use listing::of_profile;
+use pieces::Function;
+use pmu::machine::Load;
+use pmu::perf::{Signals, tsc_hz_here};
+use profile::event::EventKind;
+use profile::files::SearchPaths;
+use profile::hot::Profile;
+use profile::module::{Module, ModuleKind};
+use profile::symbols::Symbols;
+use recording::missing;
 pub use redacted::redacted;
 pub use replay::replay;
-pub use run::estimate;
+use report::documents::count::Count;
+use report::documents::estimate::{Estimate, Run};
+use report::documents::evidence::Evidence;
+use report::documents::{Purpose, Report};
+use rows::evaluate;
+use schedule::{Alone, isolation};
+use tma::{Error, Result};
+
+/// Why there is no tree.
+const INTERRUPTED: &str = "interrupted while entries were counted";
+
+/// The last run was one for values.
+const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files that the command writes may be \
+                         incomplete until it runs again";
+
+/// Estimates the command of a report with samples. The signal that interrupted it, if one did.
+///
+/// # Errors
+/// The samples are not of time; the sandbox cannot be started and no table describes the core.
+pub fn estimate(
+    report: &Report,
+    profile: &mut Profile,
+    ask: &EstimateAsk,
+) -> Result<(Estimate, Option<i32>)> {
+    if !EventKind::of(&profile.event).is_clock() {
+        return Err(Error::not_possible("no estimated top-down")
+            .because(format!("samples of {} are not of time", profile.event))
+            .hint("leave --estimate out: a core PMU counts the tree"));
+    }
+    let sampled = report.duration.unwrap_or(1.0);
+    let window = ask.process.map(|(_, window)| window);
+    let plain = window.map_or(sampled, |window| window.as_secs_f64());
+    let mut progress = Progress::new(ask, plain);
+    let cost = window.map_or_else(|| cost(plain), cost_of_process);
+    progress.begin_apart(&format!("estimated top-down: {cost}"), Left::all());
+    let signals = Signals::catch()?;
+    let mut document = Estimate::default();
+    document.runs.push(Run { run: Purpose::Samples, seconds: sampled });
+    let core = &*ask.model.core;
+    let (width, clock) = (width(&ask.model.core)?, clock_of(&ask.model)?);
+    let ghz = clock.ghz;
+    let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
+    let task = report.software.get("task_clock_ms").copied().flatten();
+    let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
+    let penalty = core.answers().and_then(|answers| answers.misprediction);
+    let samples = found.hot.samples;
+    let ports = Ports::of(core)?;
+    let mut shared = Shared { core, ports, width, cycles, samples, clock, penalty };
+    let command = report.command.clone().unwrap_or_default();
+    let name = report.subject.join(" ");
+    let (command, name) = (command.as_slice(), name.as_str());
+    let early = |shared: &Shared, document: &Estimate, profile: &mut Profile, why: &str| {
+        let known = Known { shared, found: &found, functions: &[], command, name, ask };
+        keep_early(&known, report, document, profile, why);
+    };
+    progress.begin("counts", Left::all());
+    let mut further = match Further::count(ask, &found, signals) {
+        Ok(further) => further,
+        Err(error) => {
+            document.notes.push(error.to_string());
+            early(&shared, &document, profile, error.what());
+            return Ok((without(document, &found, error.what()), None));
+        }
+    };
+    if further.interrupted.is_some() {
+        document.runs.extend(further.runs());
+        document
+            .notes
+            .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
+        early(&shared, &document, profile, INTERRUPTED);
+        return Ok((without(document, &found, INTERRUPTED), further.interrupted));
+    }
+    // Entries of a process are of a window, in which it may have had less of a processor than when it was sampled.
+    if let Some(spent) = further.spent().filter(|spent| *spent > 0.0) {
+        shared.cycles = spent * ghz * 1e9;
+    }
+    let counted = Counted::new(further.counts());
+    let functions = functions(&found, &counted, &ask.model);
+    let known = Known { shared: &shared, found: &found, functions: &functions, command, name, ask };
+    let mut shown = Shown::new(ask.so_far.clone());
+    let none = Recorded::default();
+    shown.show(true, || known.so_far(profile, &further, &counted, &Isolated::new(), &none));
+    let alone = interruptible(further.signals(), |interrupt| {
+        isolation(&known, &mut progress, interrupt, &mut |measured| {
+            shown.show(false, || known.so_far(profile, &further, &counted, measured, &none));
+        })
+    })?;
+    let Alone { measured: isolated, own, interrupted } = alone;
+    let values = own.spent();
+    further.add_values(values.clone());
+    let before = further.runs().len();
+    let recorded =
+        known.record(&mut further, &isolated, &mut progress, &mut document, &mut |further, of| {
+            let counted = &Counted::new(further.counts());
+            shown.show(true, || known.so_far(profile, further, counted, &isolated, of));
+        });
+    document.runs.extend(further.runs());
+    let counted = Counted::new(further.counts());
+    let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
+    let evidence = ask.keep.is_some().then(|| kept(&known, report, &document, measured, profile));
+    let context = evaluate(&known, &mut document, measured, &mut of_profile(profile));
+    document.regions = divided::regions(profile, &functions, &isolated, &context);
+    let mut last = Vec::new();
+    if further.interrupted.is_some() {
+        last.push(missing(&recorded, interrupted, isolated.len()));
+    }
+    if values.is_some() && further.runs().len() == before {
+        last.push(CUT_SHORT.to_owned());
+    }
+    last.extend(
+        ask.since.and_then(|since| busy(since.others()?)).filter(|_| ask.process.is_none()),
+    );
+    document.notes.extend(last.clone());
+    if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
+        evidence.notes.1 = last;
+        keep.call(evidence);
+    }
+    progress.end();
+    Ok((document, further.interrupted))
+}
+
+/// The least share that is not shown as 0 %.
+const MENTIONED: f64 = 0.005;
+
+/// A note that others used the machine, if they disturbed the estimate.
+fn busy(others: Load) -> Option<String> {
+    let Load { busy, stolen } = others;
+    others.disturbs().then(|| {
+        let used = |share: f64, who| {
+            (share >= MENTIONED).then(|| format!("{who} {:.0} % of its CPU time", 100.0 * share))
+        };
+        let all = [used(busy, "other processes used"), used(stolen, "the hypervisor took")];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        format!("the machine was busy: {}; intervals assume a quiet one", all.join(", "))
+    })
+}
+
+/// Relative error of the clock in the sampled run, as measured right after it.
+const CLOCK_ERROR: f64 = 0.04;
+
+/// The core clock: as an add chain shows, else that of the time-stamp counter, which cores exceed up to twice in turbo.
+///
+/// # Errors
+/// Neither is known.
+fn clock_of(model: &CoreModel) -> Result<Clock> {
+    match (clock(model), tsc_hz_here()) {
+        (Ok(ghz), _) => Ok(Clock { ghz, error: CLOCK_ERROR, reason: None }),
+        (Err(why), Some(hz)) => {
+            let why = why.cause().unwrap_or(why.what()).to_owned();
+            Ok(Clock { ghz: hz / 1e9, error: 1.0, reason: Some(why) })
+        }
+        (Err(why), None) => Err(why),
+    }
+}
+
+/// The hot functions with their counts.
+fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Function> {
+    let hot = &found.hot.functions;
+    let mut paths: Vec<String> = hot.iter().map(|f| f.path.display().to_string()).collect();
+    paths.sort();
+    paths.dedup();
+    let file = |path| Module { path, kind: ModuleKind::File, ..Module::default() };
+    let modules = paths.into_iter().map(file).collect();
+    let mut code = Code::new(Symbols::new(SearchPaths::default()), modules);
+    let all = hot.iter().enumerate();
+    let mut all: Vec<Function> =
+        all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, counted)).collect();
+    let mut analyser = Analyser::new(model.latencies.clone());
+    all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));
+    all
+}
+
+/// Keeps the evidence where nothing is counted.
+fn keep_early(
+    known: &Known,
+    report: &Report,
+    document: &Estimate,
+    profile: &mut Profile,
+    why: &str,
+) {
+    let (count, isolated, recorded) = (Count::default(), Isolated::new(), Recorded::default());
+    let counted = &Counted::new(&count);
+    let none = Measured { counted, isolated: &isolated, recorded: &recorded };
+    if let Some(keep) = &known.ask.keep {
+        let failed = Some(why.to_owned());
+        keep.call(Evidence { failed, ..kept(known, report, document, none, profile) });
+    }
+}
+
+/// The document where nothing is counted: all is unexplained.
+fn without(mut document: Estimate, found: &Functions, why: &str) -> Estimate {
+    rows::unknown(&mut document, found, why);
+    document
+}

@@ -1,16 +1,27 @@
 //! Which pieces are measured in isolation.
+//! Loops and blocks with the program's own values: registers and memory where a further run reaches them.
 
-use super::interrupt::Interrupt;
-use super::isolated::{Found, Isolation};
+use super::ask::{Interrupt, Progress, Shared};
+use super::isolated::{Found, Isolation, of};
 use super::known::{Isolated, Known};
-use super::own_values::{OwnValues, matter};
-use super::pieces::{Function, Piece, PieceOf};
-use super::progress::Progress;
-use super::reasons::Unmeasured;
-use super::shared::Shared;
+use super::pieces::{Function, Kind, Piece, PieceOf};
+use super::reasons::{Uncaptured, Unmeasured};
+use crate::block::Measurer;
+use crate::captured::{Snapshot, Subject, apply, of_command};
+use crate::core_model::CoreModel;
 use crate::steps::Left;
+use bench::Options;
+use estimate::Reason;
+use isa::code::Block;
+use isa::program::Around;
+use pmu::Command;
+use probe::capture::Limits;
+use report::documents::Purpose;
+use report::documents::estimate::{Run, Values};
+use std::fmt::Display;
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tma::Result;
+use tma::{Result, Result as Outcome};
 
 /// Share of all samples in the pieces that are measured in isolation.
 const MEASURED: f64 = 0.97;
@@ -105,4 +116,209 @@ fn hottest(functions: &[Function], samples: u64) -> Vec<(usize, usize)> {
         before < MEASURED * all as f64 && *own as f64 >= LEAST * samples as f64
     };
     order.iter().take_while(is_wanted).map(|(_, at, number)| (*at, *number)).collect()
+}
+
+/// Longest time until a run reaches the code, after which it is given up: this multiple of the first run's, plus
+/// seconds.
+const FIRST_ENTRY: (f64, f64) = (1.5, 1.0);
+/// How long entries are counted from the first one on.
+const ENTRIES: Duration = Duration::from_millis(300);
+/// How long a measurement may wait for a core that nothing else uses.
+const BUDGET: Duration = Duration::from_secs(1);
+/// From this multiple of the program's own time on, a measurement with made-up values is of other work.
+const SLOWER: f64 = 1.1;
+/// Relative error of other executions than the captured one.
+const OTHER_RUNS_ERROR: f64 = 0.1;
+/// Time of all captures at most, as a multiple of the first run's.
+const MOST: f64 = 1.0;
+/// Seconds of all captures at most, if that is more.
+const LEAST_SECONDS: f64 = 3.0;
+/// Cache lines and pages of the captured iterations that the first cache and its TLB hold: with more, time in
+/// isolation would be time of misses. The smallest of current cores: 512 lines and 64 pages, a half of them.
+const LINES: u64 = 256;
+const PAGES: usize = 32;
+
+/// Captures of one command.
+pub(super) struct OwnValues {
+    command: Command,
+    first_entry: Duration,
+    left: Duration,
+    /// How many runs there were, and what they took.
+    runs: usize,
+    spent: Duration,
+}
+
+/// A block with its values, ready to be measured.
+struct Captured {
+    block: Block,
+    options: Options,
+}
+
+/// Whether other values may take another time: where the code took more than `cycles`, the program's own, in isolation,
+/// has divisions, or several paths to decide on.
+pub(super) fn matter(
+    at: PieceOf,
+    made_up: &std::result::Result<Found, Unmeasured>,
+    cycles: f64,
+) -> bool {
+    let is_slower = match made_up {
+        Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
+        Err(_) => true,
+    };
+    is_slower || at.piece.paths.len() > 1 || divides(at)
+}
+
+/// Whether there are divisions or roots, whose time depends on their operands.
+pub(super) fn divides(at: PieceOf) -> bool {
+    let mut all = at.piece.blocks.iter().flat_map(|block| at.function.instructions(*block));
+    all.any(|(_, inst)| inst.divides())
+}
+
+impl OwnValues {
+    /// For a command whose first run took this many seconds.
+    pub fn new(command: &Command, seconds: f64) -> Self {
+        Self {
+            // A cut-off output does not belong where the first one went.
+            command: Command { stdout_to_stderr: true, ..command.clone() },
+            first_entry: Duration::from_secs_f64(FIRST_ENTRY.0 * seconds + FIRST_ENTRY.1),
+            left: Duration::from_secs_f64((MOST * seconds).max(LEAST_SECONDS)),
+            runs: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// The runs, as one row.
+    pub fn spent(&self) -> Option<Run> {
+        let seconds = self.spent.as_secs_f64();
+        (self.runs > 0).then_some(Run { run: Purpose::EndedForValues(self.runs), seconds })
+    }
+
+    /// A piece that was measured with made-up values, with its own, if they can be captured.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn measured(
+        &mut self,
+        model: &CoreModel,
+        at: PieceOf,
+        made_up: std::result::Result<Found, Unmeasured>,
+        interrupt: &Interrupt,
+    ) -> Outcome<std::result::Result<Found, Unmeasured>> {
+        let without = |why: Uncaptured| match made_up.clone() {
+            Ok(found) => Ok(Found { values: Values::MadeUp(Some(why.to_string())), ..found }),
+            Err(reason) => Err(Unmeasured::Both(reason.into(), why.into())),
+        };
+        let Captured { block, options } = match self.of(at, interrupt) {
+            Ok(captured) => captured,
+            Err(why) => return Ok(without(why)),
+        };
+        let measurement = Measurer::new(options, model).measure(&block, false)?;
+        Ok(match (of(&measurement), &made_up) {
+            (Err(why), _) => without(Uncaptured::Unmeasured(why)),
+            // The bound of several paths is known for the most frequent one only.
+            (Ok(own), Ok(known)) if own.bound.is_none() => {
+                let mut found = known.clone();
+                found.evidence.cycles = own.evidence.cycles.widened(OTHER_RUNS_ERROR);
+                Ok(Found { values: Values::Own, ..found })
+            }
+            (Ok(own), _) => Ok(Found {
+                values: Values::Own,
+                evidence: estimate::Isolated {
+                    cycles: own.evidence.cycles.widened(OTHER_RUNS_ERROR),
+                    ..own.evidence
+                },
+                ..own
+            }),
+        })
+    }
+
+    /// A piece with its values; or why there are none.
+    fn of(
+        &mut self,
+        at: PieceOf,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Captured, Uncaptured> {
+        let PieceOf { function, piece } = at;
+        let (blocks, head) = match piece.kind {
+            Kind::Rest => return Err(Uncaptured::Several),
+            Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
+            Kind::Loop(number) => {
+                let of = &function.flow.loops[number];
+                if of.blocks.len() != piece.blocks.len() {
+                    return Err(Uncaptured::Outer);
+                }
+                (of.blocks.clone(), of.head)
+            }
+        };
+        let code = code(function, blocks.clone());
+        let head = function.range(head);
+        bench::can_be_moved(&code, head.start).map_err(refused)?;
+        let bytes = piece_of(&code, &head).ok_or(Uncaptured::NoBytes)?;
+        let block = Block::decode(bytes).map_err(refused)?;
+        let block = match piece.kind {
+            Kind::Block => block.without_exit().map_err(refused)?.0,
+            _ => block,
+        };
+        if self.left.is_zero() {
+            return Err(Uncaptured::NoTime);
+        }
+        let region = code.iter().map(|(start, bytes)| *start..start + bytes.len() as u64).collect();
+        let around = Around { head, region, blocks: blocks.len() };
+        let snapshot = self.capture(Path::new(&function.module), &around, interrupt)?;
+        let progress = interrupt.measurement.clone();
+        let mut options = Options { budget: BUDGET, progress, ..Options::default() };
+        let subject = Subject { length: block.bytes.len(), code, whole: blocks.len() > 1 };
+        apply(&snapshot, subject, &mut options);
+        Ok(Captured { block, options })
+    }
+
+    fn capture(
+        &mut self,
+        file: &Path,
+        around: &Around,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Snapshot, Uncaptured> {
+        let begin = Instant::now();
+        let first_entry = self.first_entry.min(self.left);
+        let limits = Limits { first_entry, time: ENTRIES, ..Limits::default() };
+        let found = of_command(file, around, &self.command, limits, interrupt.capture.clone());
+        self.runs += 1;
+        self.spent += begin.elapsed();
+        self.left = self.left.saturating_sub(begin.elapsed());
+        let found = found.map_err(|error| Uncaptured::NotReached(error.into()))?;
+        let lines = found.walk.lines.unwrap_or(0);
+        let pages = found.pages.0.len().saturating_sub(found.walk.nearby.len());
+        match (lines > LINES, pages > PAGES) {
+            (true, _) => Err(Uncaptured::Lines(lines)),
+            (_, true) => Err(Uncaptured::Pages(pages)),
+            _ => Ok(found),
+        }
+    }
+}
+
+fn refused(why: impl Display + Send + Sync + 'static) -> Uncaptured {
+    Uncaptured::Code(Reason::given(why))
+}
+
+/// The code of blocks: p_vaddr and bytes of each run of adjacent ones.
+fn code(function: &Function, mut blocks: Vec<usize>) -> Vec<(u64, Vec<u8>)> {
+    blocks.sort_unstable_by_key(|block| function.range(*block).start);
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for block in blocks {
+        let start = function.range(block).start;
+        let bytes = function.instructions(block).iter().flat_map(|(_, inst)| inst.bytes.iter());
+        match parts.last_mut().filter(|(from, all)| from + all.len() as u64 == start) {
+            Some((_, all)) => all.extend(bytes),
+            None => parts.push((start, bytes.copied().collect())),
+        }
+    }
+    parts
+}
+
+/// The bytes of a range.
+fn piece_of<'a>(code: &'a [(u64, Vec<u8>)], range: &std::ops::Range<u64>) -> Option<&'a [u8]> {
+    code.iter().find_map(|(start, bytes)| {
+        let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
+        bytes.get(from..from + usize::try_from(range.end - range.start).ok()?)
+    })
 }

@@ -1,9 +1,23 @@
 //! The bottleneck in a sentence.
+//! Reasons for a piece's time beside its parts: its bound in isolation, its loads and stores.
+//! The next step: a command that shows more of a bottleneck.
 
-use super::grounds::Grounds;
+use super::evidence::Context;
+use super::isolated::Found;
+use super::pieces::{Kind, PieceOf};
+use super::reasons::Unmeasured;
+use super::schedule::divides;
+use crate::commands::block;
+use crate::core_model::CoreModel;
 use bench::Class;
-use estimate::{Part, Parts, Share, Source};
+use estimate::{Part, Parts, Share, Source, bottleneck};
+use isa::code::Inst;
+use isa::deps::memory::Settings;
+use isa::deps::{Analyser, Code, Window};
+use isa::ports::{Ports, spread};
 use report::format::percent_bounds;
+use std::path::Path;
+use tma::shell::quoted;
 
 /// Where the time of a bottleneck goes.
 fn usual(part: Part) -> &'static str {
@@ -100,10 +114,153 @@ fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(&Share) -> f64) -> Opti
     (of(most.1) > 0.0).then_some(most.0)
 }
 
+/// Runs of the dependency analysis.
+const RUNS: u32 = 2;
+/// Share of the busiest port's cycles from which on another is as busy.
+const AS_BUSY: f64 = 0.99;
+/// Share of a port's cycles from which on divisions are what occupies it.
+const MOST: f64 = 0.5;
+
+/// Why a piece takes its time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Grounds {
+    /// Its bound in isolation, as in `tdtool.block/2`.
+    pub bound: Option<Class>,
+    /// Whether its divisions do.
+    pub is_division: bool,
+    /// Its loads and stores that can cost most, in words.
+    pub memory: Option<String>,
+    /// Nanoseconds of its costliest load, and of memory, where the former are far more.
+    pub walks: Option<(f64, f64)>,
+}
+
+impl Grounds {
+    /// From a piece and its measurement in isolation.
+    pub fn of(
+        at: PieceOf,
+        found: &Result<Found, Unmeasured>,
+        context: &Context,
+        model: &CoreModel,
+    ) -> Self {
+        let PieceOf { function, piece } = at;
+        if piece.kind == Kind::Rest {
+            return Self::default();
+        }
+        let bound = found.as_ref().ok().and_then(|found| found.bound);
+        let is_division = divides(at)
+            && bound.is_some_and(|bound| {
+                let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
+                let code = path.iter().flat_map(|block| function.instructions(*block));
+                let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
+                is_division(&code, bound, context.shared.ports.as_ref(), model)
+            });
+        let (memory, walks) = context.named(at);
+        Self { bound, is_division, memory, walks }
+    }
+}
+
+/// Whether divisions are what bounds code that is bound by this: they are on its longest loop-carried dependency, or
+/// take most of the busiest port.
+fn is_division(inside: &[&Inst], bound: Class, ports: Option<&Ports>, model: &CoreModel) -> bool {
+    let bytes: Vec<u8> = inside.iter().flat_map(|inst| inst.bytes.iter().copied()).collect();
+    let Ok(code) = Code::of_bytes(&bytes, model.core.facts()) else { return false };
+    let divides = |number: usize| inside.get(number).is_some_and(|inst| inst.divides());
+    match (bound, ports) {
+        (Class::Dependency, _) => {
+            let window = Window::of(&model.core).entries;
+            let settings = Settings { window, runs: RUNS, initial_values: Vec::new() };
+            let found = Analyser::new(model.latencies.clone()).analyse(&code, &settings);
+            let longest = found.recurrences.first();
+            longest.is_some_and(|of| of.path.iter().any(|step| divides(step.reader)))
+        }
+        (Class::Ports, Some(ports)) => {
+            let uops = ports.uops(&code.instructions, &code.effects);
+            let found = spread(&uops, ports.names().len());
+            let own = |port: usize| -> f64 {
+                let rows = found.rows.iter().enumerate().filter(|(number, _)| divides(*number));
+                rows.map(|(_, row)| row[port]).sum()
+            };
+            let mut busiest = found.total.iter().enumerate();
+            busiest.any(|(port, all)| *all >= AS_BUSY * found.bound && own(port) > MOST * all)
+        }
+        _ => false,
+    }
+}
+
+/// Where code is, and what runs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub module: &'a str,
+    /// Name of its function.
+    pub name: &'a str,
+    /// First address of its function.
+    pub function: u64,
+    /// Its own first address.
+    pub start: u64,
+    /// Whether it is a loop.
+    pub is_loop: bool,
+    pub runs: Runs<'a>,
+}
+
+/// The process that runs the code.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Runs<'a> {
+    /// A command; empty where it is not known.
+    Command(&'a [String]),
+    /// A live process, which is counted while it runs.
+    Process(i32),
+}
+
+/// How long a live process is counted.
+const WINDOW: &str = "--seconds 2";
+
+/// The bottleneck; where it is undecided, the largest part.
+pub(super) fn leading(parts: &Parts) -> Part {
+    let most = || parts.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    bottleneck(parts).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
+}
+
+/// A command that shows more; empty where none does.
+pub(super) fn next(parts: &Parts, place: &Place) -> String {
+    if place.module.is_empty() || !Path::new(place.module).is_file() {
+        return String::new();
+    }
+    let (of, command) = match place.runs {
+        Runs::Command([]) => return String::new(),
+        Runs::Command(command) => (format!("-- {}", quoted(command)), command),
+        Runs::Process(pid) => (format!("-p {pid} {WINDOW}"), [].as_slice()),
+    };
+    let count = |options: &[&str]| {
+        let Place { module, name, function, .. } = place;
+        // Others are patterns.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let function = match !name.is_empty() && name.chars().all(is_plain) {
+            true => (*name).to_owned(),
+            false => format!("{function:#x}"),
+        };
+        let options = [options, &["--module", *module, "--functions", function.as_str()]].concat();
+        format!("tdtool count {} {of}", quoted(&options))
+    };
+    let start = place.start.into();
+    let block = |options: &[&str]| block(place.module, start, place.is_loop, options, command);
+    match leading(parts) {
+        Part::BadSpeculation => count(&["--branches"]),
+        Part::MemoryBound => count(&["--loads"]),
+        Part::Unexplained => count(&["--loads", "--branches"]),
+        Part::FetchLatency => format!("tdtool count --hot {of}"),
+        Part::CoreBound => block(&[]),
+        Part::FetchBandwidth => block(&["--verbose"]),
+        Part::Retiring => block(&["--ports"]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::{Interval, Reason};
+    use estimate::{Interval, Reason, Share, Source};
+    use isa::code::{Block, parse_hex};
+    use std::sync::Arc;
+    use tma::Core;
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
@@ -173,5 +330,56 @@ mod tests {
             sentence(&parts, None, nothing),
             "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction; it may be Bad Speculation up to 95 %."
         );
+    }
+
+    fn found(hex: &str, bound: Class) -> bool {
+        let core = Core::modelled(&crate::library(), "zen3").unwrap();
+        let ports = Ports::of(&core).unwrap();
+        let model = CoreModel::new(Arc::new(core), None).unwrap();
+        let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
+        let inside: Vec<&Inst> = block.instructions.iter().collect();
+        is_division(&inside, bound, ports.as_ref(), &model)
+    }
+
+    /// By hand, Zen 3: a division of 64 bits occupies its unit for 17 cycles, a multiplication for one.
+    #[test]
+    fn divisions_bound_what_they_take_the_time_of() {
+        // xor edx,edx; div rcx: the quotient is divided again
+        let chain = "31 d2, 48 f7 f1";
+        // xor edx,edx; mov eax,7; div rcx: independent
+        let alone = "31 d2, b8 07 00 00 00, 48 f7 f1";
+        // and imul rsi,rdi, four times: a chain of 12 cycles beside it
+        let beside =
+            "31 d2, b8 07 00 00 00, 48 f7 f1, 48 0f af f7, 48 0f af f7, 48 0f af f7, 48 0f af f7";
+        assert!(found(chain, Class::Dependency) && found(alone, Class::Ports));
+        assert!(!found(beside, Class::Dependency), "the multiplications are on the chain");
+        assert!(!found("48 0f af f7", Class::Ports) && !found(alone, Class::Undecided));
+    }
+
+    #[test]
+    fn each_bottleneck_has_the_command_that_shows_more() {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let command = [own.clone(), "a b".to_owned()];
+        let of_runs = |part, start, runs| {
+            let mut parts = Parts::default();
+            parts.set(part, Share::known(Interval::exact(1.0), Source::Counted));
+            let place =
+                Place { module: &own, name: "a<b>", function: 0x10, start, is_loop: true, runs };
+            next(&parts, &place)
+        };
+        let of = |part, start| of_runs(part, start, Runs::Command(&command));
+        assert_eq!(of(Part::CoreBound, 0x20), format!("tdtool block {own}:@0x20 -- 'a b'"));
+        assert_eq!(
+            of(Part::MemoryBound, 0x20),
+            format!("tdtool count --loads --module {own} --functions 0x10 -- {own} 'a b'")
+        );
+        assert_eq!(of(Part::Retiring, 0x20), format!("tdtool block {own}:@0x20 --ports -- 'a b'"));
+        let process = |part| of_runs(part, 0x20, Runs::Process(7));
+        assert_eq!(
+            process(Part::BadSpeculation),
+            format!("tdtool count --branches --module {own} --functions 0x10 -p 7 --seconds 2")
+        );
+        assert_eq!(process(Part::CoreBound), format!("tdtool block {own}:0x20"));
+        assert_eq!(of_runs(Part::MemoryBound, 0x20, Runs::Command(&[])), "");
     }
 }
