@@ -1,19 +1,20 @@
 //! The analysis of an event → rows of the document.
+//! Edges of an event → calls between functions, targets of indirect branches.
+//! Edges and blocks of an event → branches that are hard to predict.
 
-use super::calls;
-use super::hard::{self, Known};
 use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
 };
 use iced_x86::FlowControl;
+use loads::recorded::is_hard;
 use profile::address_space::ModuleAddress;
 use profile::files::{SearchPaths, missing};
 use profile::module::{Module, ModuleKind};
 use report::documents::branches::{
-    BlockRow, BranchKind, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow,
-    ModuleEntries, ModuleRow, RangeRow,
+    BlockRow, BranchKind, Branches, CallRow, EdgeRow, EventRow, IndirectRow, InstructionRow,
+    IterationsRow, LoopRow, ModuleEntries, ModuleRow, RangeRow, TargetRow,
 };
 use std::collections::BTreeMap;
 use tma::Address;
@@ -38,15 +39,15 @@ pub fn add(document: &mut Branches, event: EventOf, mut found: Analysis, search:
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
     edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
-    let known = hard::known(&found);
+    let known = known(&found);
     for (edge, sum) in edges {
         let branch = edge.from.and_then(|from| known.get(&from)).copied().unwrap_or_default();
         document.edges.extend(edge_row(&mut found, number, edge, &sum, branch));
     }
     without_code(document, number, found.places.modules(), search);
     let own = &document.edges[from..];
-    document.calls.extend(calls::calls(own));
-    document.indirect.extend(calls::indirect(own));
+    document.calls.extend(calls(own));
+    document.indirect.extend(indirect(own));
     let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
     ranges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
     document.ranges.extend(ranges.into_iter().map(|(range, sum)| RangeRow {
@@ -244,5 +245,142 @@ fn loop_row(found: &mut Analysis, event: usize, shape: &LoopShape, sum: &LoopSum
             modes: sum.clean.modes(),
             histogram: histogram(&sum.iterations),
         },
+    }
+}
+
+/// Calls and jumps from one function into another; returns are the same edges backwards.
+pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
+    let mut sums: BTreeMap<(String, String, String, String), CallRow> = BTreeMap::new();
+    for edge in edges {
+        let (Some(from), Some(to)) = (&edge.from_function, &edge.to_function) else { continue };
+        let is_call = edge.kind.is_some_and(BranchKind::is_call);
+        let is_no_jump = matches!(edge.kind, Some(BranchKind::Return | BranchKind::Other));
+        if !is_call && (from == to || is_no_jump) {
+            continue;
+        }
+        let to_module = edge.to_module.clone().unwrap_or_else(|| edge.module.clone());
+        let key = (edge.module.clone(), from.clone(), to_module.clone(), to.clone());
+        let row = sums.entry(key).or_insert_with(|| CallRow {
+            event: edge.event,
+            module: edge.module.clone(),
+            from: from.clone(),
+            to: to.clone(),
+            to_module: edge.to_module.clone(),
+            count: 0,
+        });
+        row.count = row.count.saturating_add(edge.count);
+    }
+    let mut rows: Vec<CallRow> = sums.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    rows
+}
+
+/// Indirect jumps and calls with their targets.
+pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
+    let mut sums: BTreeMap<(&str, Address), IndirectRow> = BTreeMap::new();
+    for edge in edges {
+        let (Some(from), Some(kind)) = (edge.from, edge.kind) else { continue };
+        if !kind.is_indirect() {
+            continue;
+        }
+        let row = sums.entry((&edge.module, from)).or_insert_with(|| IndirectRow {
+            event: edge.event,
+            module: edge.module.clone(),
+            from,
+            function: edge.from_function.clone(),
+            kind,
+            hard: edge.hard,
+            ..IndirectRow::default()
+        });
+        row.count = row.count.saturating_add(edge.count);
+        row.marked = row.marked.saturating_add(edge.marked);
+        if let Some(wrong) = edge.mispredicted {
+            row.mispredicted = Some(row.mispredicted.unwrap_or(0) + wrong);
+        }
+        row.targets.push(TargetRow {
+            module: edge.to_module.clone(),
+            to: edge.to,
+            function: edge.to_function.clone(),
+            count: edge.count,
+            share: 0.0,
+            mispredicted: edge.mispredicted,
+            marked: edge.marked,
+        });
+    }
+    let mut rows: Vec<IndirectRow> = sums.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    for row in &mut rows {
+        let all = row.count as f64;
+        row.targets.iter_mut().for_each(|target| target.share = target.count as f64 / all);
+    }
+    rows
+}
+
+/// Sums of a branch over all of its targets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Times that it was taken.
+    pub taken: u64,
+    /// Times that it was taken with its prediction.
+    pub marked: u64,
+    /// Times that this prediction was wrong.
+    pub mispredicted: u64,
+    /// Executions of the block that it ends, where the flow of its function is known.
+    pub executions: Option<u64>,
+}
+
+impl Known {
+    /// Whether it is hard: mispredictions ÷ executions. Entries show taken executions only, so that the
+    /// mispredictions are at least these; executions are those of its block, else the taken ones.
+    pub fn is_hard(&self) -> bool {
+        is_hard(self.mispredicted, self.of())
+    }
+
+    /// The share of its executions that were mispredicted, at least; of the taken ones where executions are not known.
+    pub fn share(&self) -> f64 {
+        self.mispredicted as f64 / self.of().max(1) as f64
+    }
+
+    /// The executions that the mispredictions are of: as many of all as of the taken ones are marked.
+    fn of(&self) -> u64 {
+        let executed = self.executions.unwrap_or(0).max(self.taken);
+        let share = self.marked as f64 / self.taken.max(1) as f64;
+        (executed as f64 * share) as u64
+    }
+}
+
+/// The branches of an event whose module is known.
+pub fn known(found: &Analysis) -> BTreeMap<ModuleAddress, Known> {
+    let mut all: BTreeMap<ModuleAddress, Known> = BTreeMap::new();
+    for (edge, sum) in &found.sums.edges {
+        let Some(from) = edge.from else { continue };
+        let own = all.entry(from).or_default();
+        own.taken = own.taken.saturating_add(sum.count);
+        own.marked = own.marked.saturating_add(sum.marked);
+        own.mispredicted = own.mispredicted.saturating_add(sum.mispredicted);
+    }
+    for block in &found.blocks {
+        let at = |address| ModuleAddress { module: block.module, address };
+        // The last one ends it.
+        if let Some((_, own)) = all.range_mut(at(block.start)..at(block.end)).next_back() {
+            own.executions = Some(block.count);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_marked_and_executed_counts() {
+        let branch = |taken, marked, mispredicted, executions| {
+            Known { taken, marked, mispredicted, executions }.is_hard()
+        };
+        assert!(branch(100, 100, 50, None) && branch(100, 100, 50, Some(200)));
+        assert!(branch(1000, 20, 20, None), "what is not marked is not predicted");
+        assert!(!branch(16, 16, 16, Some(128)), "1 in 8 of its executions");
+        assert!(!branch(1, 1, 1, None) && !branch(100, 0, 0, Some(100)));
     }
 }

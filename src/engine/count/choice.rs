@@ -1,13 +1,19 @@
 //! The functions to count: those of the command's own program or of given files, all or by name.
+//! Addresses of blocks that are given by hand.
+//! The functions to count, by a sampled run of the command.
 
-use super::ask::CountAsk;
-use super::program::{executable, program};
+use super::ask::{CountAsk, executable, program};
 use crate::function_name;
+use crate::hot::hottest::{Hot, Hottest};
 use isa::program::{nameless, nameless_start};
 use probe::count::Wanted;
-use probe::facts::{Named, NoCode, functions};
+use probe::facts::{self, Function, Named, NoCode, functions};
+use profile::hot::Unavailable;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use report::documents::count::{HotFunctions, HotRow};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use tma::{Address, Error, Result};
 
@@ -166,4 +172,179 @@ impl Names {
         let wanted = Wanted { path: self.path.clone(), range: named.range };
         Chosen { name, aliases: named.aliases, wanted }
     }
+}
+
+/// Whether each of these addresses is that of an instruction of a chosen function.
+///
+/// # Errors
+/// One is not: what is near it.
+pub(super) fn check(addresses: &[u64], chosen: &[Chosen]) -> Result<()> {
+    addresses.iter().try_for_each(|at| {
+        let around: Vec<&Chosen> =
+            chosen.iter().filter(|one| one.wanted.range.contains(at)).collect();
+        match around.is_empty() {
+            true => Err(outside(*at, chosen)),
+            // The file of one of several may have an instruction there.
+            false => around
+                .iter()
+                .map(|one| inside(*at, one))
+                .reduce(|found, other| found.or(other))
+                .unwrap_or(Ok(())),
+        }
+    })
+}
+
+/// The error for an address in none of the functions.
+fn outside(at: u64, chosen: &[Chosen]) -> Error {
+    let error = Error::usage(format!("--values: no counted function has the address {at:#x}"));
+    let mut files: Vec<&Path> = chosen.iter().map(|one| one.wanted.path.as_path()).collect();
+    files.dedup();
+    let other = files
+        .into_iter()
+        .find_map(|path| functions(path).ok()?.into_iter().find(|named| named.range.contains(&at)));
+    if let Some(other) = other {
+        let name = other.name.unwrap_or_else(|| format!("{:#x}", other.range.start));
+        let why = format!("its function {name} is not counted");
+        return error.because(why).hint(format!("count it, too: --functions {name}"));
+    }
+    let distance = |one: &&Chosen| {
+        let range = &one.wanted.range;
+        range.start.abs_diff(at).min(range.end.abs_diff(at))
+    };
+    let hint = "give an address of the file (p_vaddr), as `tdtool count` and objdump print them";
+    match chosen.iter().min_by_key(distance) {
+        None => error.hint(hint),
+        Some(near) => {
+            let range = &near.wanted.range;
+            error
+                .because(format!(
+                    "the nearest is {}, {:#x}..{:#x}",
+                    near.name, range.start, range.end
+                ))
+                .hint(hint)
+        }
+    }
+}
+
+/// Whether an instruction of the function begins at the address. What cannot be read is reported with its
+/// counts.
+fn inside(at: u64, of: &Chosen) -> Result<()> {
+    let range = of.wanted.range.clone();
+    let function = facts::Module::read(&of.wanted.path)
+        .and_then(|module| {
+            let entered = module.entered(std::slice::from_ref(&range));
+            Function::read(&module, range, &entered)
+        })
+        .ok();
+    let Some(function) = function else { return Ok(()) };
+    let mut all = function.blocks.iter().flat_map(|block| &block.instructions);
+    if all.any(|instruction| instruction.ip() == at) {
+        return Ok(());
+    }
+    let near =
+        function.blocks.iter().min_by_key(|block| match (block.start..block.end).contains(&at) {
+            true => 0,
+            false => block.start.abs_diff(at),
+        });
+    let error = Error::usage(format!("--values: no instruction of {} begins at {at:#x}", of.name));
+    Err(match near {
+        Some(block) => error.hint(format!("the nearest block begins at {:#x}", block.start)),
+        None => error,
+    })
+}
+
+/// A function that can be counted.
+pub(super) struct Counted {
+    /// Its name in its file.
+    pub name: String,
+    /// Where it is.
+    pub wanted: Wanted,
+    /// The samples of its blocks.
+    pub samples: Vec<(u64, u64)>,
+}
+
+/// The functions that can be counted, and what the document says of all.
+///
+/// # Errors
+/// None of them can be counted.
+pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
+    let mut files = BTreeMap::new();
+    let mut counted: Vec<Counted> = Vec::new();
+    let mut row = |of: &Hot| {
+        let (function, reason) = match named(of, &mut files) {
+            Ok((name, wanted)) => {
+                match counted.iter_mut().find(|known| known.wanted == wanted) {
+                    Some(known) => known.samples.extend(&of.blocks),
+                    None => {
+                        let (name, samples) = (name.clone(), of.blocks.clone());
+                        counted.push(Counted { name, wanted, samples });
+                    }
+                }
+                (name, None)
+            }
+            Err(why) => (of.name.clone(), Some(why.to_string())),
+        };
+        let module = of.path.display().to_string();
+        HotRow { module, function, share: of.share, reason }
+    };
+    let functions: Vec<HotRow> = found.functions.iter().map(&mut row).collect();
+    if counted.is_empty() {
+        let why = |row: &HotRow| {
+            let why = row.reason.as_deref().unwrap_or_default();
+            format!(
+                "{:.0} % of {} samples are in {}: {why}",
+                100.0 * row.share,
+                found.samples,
+                row.function
+            )
+        };
+        let why = functions.first().map_or_else(|| "there are no samples".to_owned(), why);
+        return Err(Error::failed("none of the hot functions can be counted")
+            .because(why)
+            .hint("let it run longer in code of its own, or name functions with --functions"));
+    }
+    let Hottest { asked, event, samples, period, .. } = found.clone();
+    Ok((counted, HotFunctions { asked, event, samples, period, functions }))
+}
+
+/// The functions of the searched files.
+type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), NoCode>>;
+
+/// Why a function is not counted.
+enum NotCounted {
+    /// Its code is missing, in the words of the samples.
+    Gap(String),
+    /// It is in no file.
+    NoFile,
+    /// Its file has no code that can be counted.
+    NoCode(NoCode),
+    /// Its file has no function at its address.
+    Unknown,
+}
+
+impl fmt::Display for NotCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gap(why) => why,
+            Self::NoFile => return Unavailable::NoFile.fmt(f),
+            Self::NoCode(why) => return why.fmt(f),
+            Self::Unknown => "no function of its file is known there",
+        })
+    }
+}
+
+/// A function by its name in its file.
+fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), NotCounted> {
+    if let Some(why) = &of.gap {
+        return Err(NotCounted::Gap(why.clone()));
+    }
+    if !of.path.is_absolute() {
+        return Err(NotCounted::NoFile);
+    }
+    let known = files.entry(of.path.clone()).or_insert_with(|| all(&of.path));
+    let (all, names) = known.as_mut().map_err(|why| NotCounted::NoCode(why.clone()))?;
+    let found = all.iter().find(|one| one.range.contains(&of.range.start));
+    let found = found.ok_or(NotCounted::Unknown)?;
+    let name = names.of(found);
+    Ok((name, Wanted { path: of.path.clone(), range: found.range.clone() }))
 }

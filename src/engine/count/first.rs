@@ -1,15 +1,12 @@
 //! The run that is counted, and further ones that add to its document.
 
-use super::ask::CountAsk;
-use super::choice::{Chosen, chosen};
-use super::rows::{enter, refused};
-use super::steps::Steps;
-use super::{hot, program};
+use super::ask::{self, CountAsk};
+use super::choice::{self, Chosen, chosen};
+use super::rows::{Steps, enter, refused};
 use crate::loads::{Loads, loads};
-use crate::mispredicted;
 use crate::steps::Left;
 use crate::subject::Subject;
-use crate::values;
+use crate::{mispredicted, values};
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
@@ -51,8 +48,8 @@ impl First {
         let mut samples = Vec::new();
         let (chosen, hot_functions) = match &ask.hot {
             Some(found) => {
-                let (all, rows) = hot::hot(found)?;
-                let mut one = |of: hot::Counted| {
+                let (all, rows) = choice::hot(found)?;
+                let mut one = |of: choice::Counted| {
                     samples.push(of.samples);
                     Chosen { name: of.name, aliases: Vec::new(), wanted: of.wanted }
                 };
@@ -60,7 +57,7 @@ impl First {
             }
             None => (functions.map_or_else(|| chosen(ask), Ok)?, None),
         };
-        super::at::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
+        super::choice::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
         let mut steps = Steps::new(ask);
         let mut before = ask.hot.as_ref().and_then(|found| found.exit).filter(is_failure);
         let plain = match (&ask.hot, ask.process) {
@@ -74,7 +71,7 @@ impl First {
             (hot, None) => hot.as_ref().map(|found| found.seconds),
         };
         let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-        let used = || ask.process.and_then(|(pid, _)| program::processor_time(pid));
+        let used = || ask.process.and_then(|(pid, _)| ask::processor_time(pid));
         let used_before = used();
         steps.plain = plain.or(steps.plain);
         steps.begin(ask, "counts", Left { plain: false, ..ask.runs() });
@@ -231,7 +228,7 @@ fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
 fn notes(ask: &CountAsk, document: &Count, counts: &Counts, spent: Option<f64>) -> Vec<String> {
     let mut notes: Vec<String> = nothing_ran(document, spent).into_iter().collect();
     if ask.process.is_none() {
-        notes.extend(program::notes(&ask.command));
+        notes.extend(ask::notes(&ask.command));
     }
     let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
     if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {

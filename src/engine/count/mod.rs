@@ -5,32 +5,23 @@
 //! | `ask` | what to count |
 //! | `choice` | the functions that are asked for, by name |
 //! | `first` | the run that is counted, and further ones |
-//! | `extents` | runs that did not end alike |
-//! | `steps` | the runs as they begin, with the time that is left |
-//! | `hot` | those that hold most samples of an earlier run |
-//! | `program` | the program of the command or process |
-//! | `at` | addresses of blocks that are given by hand |
 //! | `rows` | counts as rows of the document |
+//! Runs of one command with different ends: rows made of two of them are of different extents.
 
-mod ask;
-mod at;
+pub(crate) mod ask;
 mod choice;
-mod extents;
 mod first;
-mod hot;
-pub(crate) mod program;
 mod rows;
-mod steps;
-
-use pmu::perf::Signals;
-use probe::count::Progress;
-use report::documents::Exit;
-use report::documents::count::{Count, SCHEMA};
-use tma::Result;
 
 pub use ask::CountAsk;
 use choice::chosen;
 pub(crate) use first::First;
+use nix::sys::signal::Signal;
+use pmu::perf::Signals;
+use probe::count::Progress;
+use report::documents::count::{Cost, Count, SCHEMA};
+use report::documents::{Exit, Purpose};
+use tma::Result;
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
 /// With the document, the exit status that a shell would give: the first that is not 0 of all runs, or 128 + the
@@ -66,7 +57,7 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
     }
     let interrupted = first.further(ask, &signals, progress)?;
     let First { mut document, remains, status, .. } = first;
-    extents::mark(&mut document);
+    mark(&mut document);
     if interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
@@ -85,5 +76,112 @@ fn nothing(ask: &CountAsk, signal: i32, when: &str) -> Count {
         interrupted: Some(signal),
         notes: vec![format!("interrupted {when}: nothing was counted")],
         ..Count::default()
+    }
+}
+
+/// Further runs with rows in the document beside the counts.
+const RUNS: [Purpose; 4] =
+    [Purpose::Branches, Purpose::Values, Purpose::Addresses, Purpose::Latencies];
+
+/// Marks the rows that stem from a run that ended otherwise than the counted one, or of which one was killed, and
+/// says so.
+pub(super) fn mark(document: &mut Count) {
+    let Some(counted) = document.exit else { return };
+    if let Exit::Signal(_) = counted {
+        let text = format!("the counted run {}: counts are of the run until then", words(counted));
+        document.notes.push(text);
+    }
+    let differs = |cost: &&Cost| {
+        let is_killed = |exit: Exit| matches!(exit, Exit::Signal(_));
+        let other = |exit: Exit| exit != counted || is_killed(exit) || is_killed(counted);
+        RUNS.contains(&cost.run) && cost.exit.is_some_and(other)
+    };
+    let all: Vec<(Purpose, Exit, f64)> = document
+        .cost
+        .iter()
+        .filter(differs)
+        .filter_map(|cost| Some((cost.run, cost.exit?, cost.seconds)))
+        .collect();
+    for (run, exit, seconds) in all {
+        let text = format!(
+            "the run of {run} {} after {seconds:.2} s, the counted one {}: what is made of both (*) is of different \
+             extents",
+            words(exit),
+            words(counted)
+        );
+        rows(document, run).for_each(|of| of.get_or_insert_with(String::new).push_str(&text));
+        document.notes.push(format!("* {text}"));
+    }
+}
+
+/// How a run ended.
+fn words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(0) => "ended as a whole".to_owned(),
+        Exit::Status(status) => format!("ended with status {status}"),
+        Exit::Signal(signal) => match Signal::try_from(signal) {
+            Ok(name) => format!("was killed by signal {signal} ({name})"),
+            Err(_) => format!("was killed by signal {signal}"),
+        },
+    }
+}
+
+/// The marks of all rows that are made of a run.
+fn rows(document: &mut Count, run: Purpose) -> Box<dyn Iterator<Item = &mut Option<String>> + '_> {
+    match run {
+        Purpose::Branches => {
+            let all = document.branches.iter_mut().filter(|row| row.mispredicted.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        Purpose::Values => {
+            let all = document.values.iter_mut().filter(|row| !row.registers.is_empty());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        Purpose::Addresses => {
+            let all = document.loads.iter_mut().filter(|row| row.class.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        _ => {
+            let all = document.loads.iter_mut().filter(|row| row.latency.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::documents::count::{BranchRow, LoadRow, Modelled};
+
+    #[test]
+    fn a_killed_run_marks_what_is_made_of_it() {
+        let cost = |run, exit| Cost { run, exit, ..Cost::default() };
+        let branch = BranchRow { mispredicted: Some(Modelled::default()), ..BranchRow::default() };
+        let mut document = Count {
+            exit: Some(Exit::Status(0)),
+            branches: vec![branch, BranchRow::default()],
+            loads: vec![LoadRow::default()],
+            cost: vec![
+                cost(Purpose::Counts, Some(Exit::Status(0))),
+                cost(Purpose::Branches, Some(Exit::Signal(9))),
+                cost(Purpose::Latencies, Some(Exit::Status(0))),
+            ],
+            ..Count::default()
+        };
+        mark(&mut document);
+        assert_eq!(document.notes.len(), 1);
+        assert!(document.notes[0].contains("run of branches was killed by signal 9 (SIGKILL)"));
+        let marks: Vec<bool> = document.branches.iter().map(|row| row.extents.is_some()).collect();
+        assert_eq!((marks, document.loads[0].extents.is_some()), (vec![true, false], false));
+    }
+
+    #[test]
+    fn a_killed_counted_run_is_not_combined_with_others_unsaid() {
+        let exit = Some(Exit::Signal(11));
+        let cost = Cost { run: Purpose::Values, exit, ..Cost::default() };
+        let mut document = Count { exit, cost: vec![cost], ..Count::default() };
+        mark(&mut document);
+        assert!(document.notes[0].contains("the counted run was killed by signal 11 (SIGSEGV)"));
+        assert!(document.notes[1].starts_with("* the run of values was killed"));
     }
 }

@@ -43,7 +43,7 @@ mod words;
 
 pub use crate::callback::Callback;
 use crate::core_model::CoreModel;
-use crate::recorded_loads::code::Code;
+use crate::recorded_loads::executed::Code;
 pub use crate::steps::Step;
 use crate::steps::{Left, cost, cost_of_process};
 pub use ask::EstimateAsk;

@@ -6,7 +6,7 @@
 use super::further::Counted;
 use super::reasons::Uncounted;
 use crate::hot::hottest::Hot;
-use crate::recorded_loads::code::Code;
+use crate::recorded_loads::executed::Code;
 use iced_x86::{FlowControl, OpKind};
 use isa::deps::memory::Settings;
 use isa::deps::{self, Analyser, Window, critical_path};

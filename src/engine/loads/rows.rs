@@ -1,7 +1,6 @@
 //! Loads as rows of the document.
 
-use super::latencies::Latencies;
-use super::sites::{Site, Sites};
+use super::sites::{Latencies, Site, Sites};
 use crate::recorded_loads::fields::Fields;
 use loads::class::Class;
 use loads::latency::{Level, Unmeasured, limits, shares};

@@ -1,15 +1,26 @@
 //! The loads that are analysed, with the code around them.
+//! Recordings → what is known of loops and loads, by program and address.
+//! Why an iteration of a loop was not measured.
 
-use super::evidence::{Evidence, LoadKey};
-use super::no_cycles::NoCycles;
-use crate::recorded_loads::code::Code;
-use crate::recorded_loads::executed::{ModuleKey, key};
+use crate::recorded_loads::event::Sampled;
+use crate::recorded_loads::executed::{Code, ModuleKey, key, may_have_stacks};
+use crate::recorded_loads::gather::{Gathered, gather};
+use crate::recorded_trips;
+use bench::{Assumed, NoPath};
+use branches::stacks::{Analysis, LoopSum, Sums, analyse};
 use isa::flow::Flow;
 use loads::access::{Access, Function, classify};
+use loads::prefetch::Timed;
+use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
+use profile::files::SearchPaths;
+use profile::recording::Stream;
 use profile::symbols::{Line, SourcePoint};
-use std::collections::{BTreeMap, BTreeSet};
+use report::documents::prefetch::EventRow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::ops::Range;
+use tma::{Cause, Error, Result};
 
 /// Loads of a loop are analysed, sampled or not, if it has at least this share of the back edges.
 const LEAST_SHARE: f64 = 0.01;
@@ -29,7 +40,7 @@ pub(super) struct Candidate {
     /// Blocks of the loops around it, the innermost loop first.
     pub loops: Vec<Vec<Range<u64>>>,
     /// Code of its innermost loop, with its address, if that is one block; or why not.
-    pub body: Result<(u64, Vec<u8>), NoCycles>,
+    pub body: std::result::Result<(u64, Vec<u8>), NoCycles>,
 }
 
 /// Sampled loads, and those of the hottest loops.
@@ -93,7 +104,7 @@ fn loads_in(flow: &Flow, number: usize) -> BTreeSet<u64> {
         .filter(|(at, _)| inside(at))
         .filter(|(_, inst)| {
             let is_stack = inst.decoded.is_stack_instruction();
-            !is_stack && crate::recorded_loads::code::memory(&inst.decoded, &mut info).reads
+            !is_stack && crate::recorded_loads::executed::memory(&inst.decoded, &mut info).reads
         })
         .map(|(at, _)| *at)
         .collect()
@@ -137,7 +148,7 @@ fn loops(flow: &Flow, innermost: Option<usize>) -> Vec<Vec<Range<u64>>> {
 }
 
 /// The code of a loop of one block.
-fn body(flow: &Flow, innermost: Option<usize>) -> Result<(u64, Vec<u8>), NoCycles> {
+fn body(flow: &Flow, innermost: Option<usize>) -> std::result::Result<(u64, Vec<u8>), NoCycles> {
     let own = innermost.and_then(|number| flow.loops.get(number)).ok_or(NoCycles::NoLoop)?;
     let [block] = own.blocks[..] else {
         return Err(NoCycles::Blocks(own.blocks.len()));
@@ -145,4 +156,211 @@ fn body(flow: &Flow, innermost: Option<usize>) -> Result<(u64, Vec<u8>), NoCycle
     let block = flow.blocks.get(block).ok_or(NoCycles::NoLoop)?;
     let inside = flow.instructions.iter().filter(|(at, _)| (block.start..block.end).contains(at));
     Ok((block.start, inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect()))
+}
+
+/// A load in a program.
+pub(super) type LoadKey = (ModuleKey, u64);
+
+/// The samples of an event's loads.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    pub event: usize,
+    pub least_latency: Option<u64>,
+    pub total: Sum,
+    pub sums: BTreeMap<LoadKey, Sum>,
+}
+
+/// A recorded loop.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub event: usize,
+    pub taken: u64,
+    /// Share of the back edges of the event.
+    pub share: f64,
+    pub timed: Timed,
+}
+
+/// Everything that recordings tell.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    pub events: Vec<EventRow>,
+    pub loads: Vec<Loads>,
+    /// By program and head; of several events that with most iterations.
+    pub loops: HashMap<(ModuleKey, u64), Loop>,
+    targets: HashMap<ModuleKey, BTreeSet<u64>>,
+    /// Code of the recordings.
+    pub codes: Vec<Code>,
+}
+
+impl Evidence {
+    /// Adds a recording, whose events have the numbers from `first` on.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn add(&mut self, recording: &Stream, first: usize, search: &SearchPaths) -> Result<()> {
+        let about = &recording.about;
+        let gathered = gather(recording, search)?;
+        let mut stacks = match about.events.iter().any(may_have_stacks) {
+            true => analyse(recording, None, search)?.0,
+            false => Vec::new(),
+        };
+        for (own, event) in about.events.iter().enumerate() {
+            let mut row = EventRow {
+                event: first + own,
+                source: about.source.clone(),
+                name: event.name.clone(),
+                ..EventRow::default()
+            };
+            let found = stacks.get_mut(own).and_then(Option::take);
+            if let Some(found) = found.filter(|found| found.sums.entries > 0) {
+                row.stacks = found.sums.samples;
+                row.has_cycles = Some(found.sums.has_cycles());
+                self.add_loops(&found, row.event);
+            }
+            let least = Sampled::of(event).least_latency();
+            if let Some(loads) = samples(&gathered, own, row.event, least) {
+                row.loads = loads.total.samples;
+                row.least_latency = least;
+                self.loads.push(loads);
+            }
+            if row.stacks > 0 || row.loads > 0 {
+                self.events.push(row);
+            }
+        }
+        self.codes.push(gathered.code);
+        Ok(())
+    }
+
+    /// Once all recordings are added: blocks begin where branches were seen to go.
+    pub fn finish(&mut self) {
+        for code in &mut self.codes {
+            let known = code.modules.iter().enumerate();
+            let targets = known
+                .filter_map(|(number, module)| {
+                    Some((number, self.targets.get(&key(module))?.clone()))
+                })
+                .collect();
+            code.observe(targets);
+        }
+    }
+
+    fn add_loops(&mut self, found: &Analysis, event: usize) {
+        for to in found.sums.edges.keys().filter_map(|edge| edge.to) {
+            if let Some(module) = found.places.module(to.module) {
+                self.targets.entry(key(module)).or_default().insert(to.address);
+            }
+        }
+        let all: u64 = found.loops.iter().map(|(_, sum)| sum.taken).sum();
+        for (shape, sum) in &found.loops {
+            let Some(module) = found.places.module(shape.module) else { continue };
+            let own = Loop {
+                event,
+                taken: sum.taken,
+                share: sum.taken as f64 / all.max(1) as f64,
+                timed: timed(sum, &found.sums),
+            };
+            let place = (key(module), shape.head);
+            if self.loops.get(&place).is_none_or(|known| known.taken < own.taken) {
+                self.loops.insert(place, own);
+            }
+        }
+    }
+}
+
+fn timed(sum: &LoopSum, of: &Sums) -> Timed {
+    Timed {
+        iterations: sum.clean.counts().collect(),
+        mispredicted: sum.iterations.number() - sum.clean.number(),
+        has_cycles: of.has_cycles(),
+        trips: recorded_trips::recorded(sum, of),
+        ..Timed::default()
+    }
+}
+
+/// The samples of loads of an event, if it has some.
+fn samples(gathered: &Gathered, own: usize, event: usize, least: Option<u64>) -> Option<Loads> {
+    let sums = gathered.events.get(own)?;
+    let total = sums.totals.get(&Operation::Load).filter(|sum| sum.samples > 0)?;
+    let mut loads = Loads { event, least_latency: least, total: total.clone(), ..Loads::default() };
+    for ((operation, site), sum) in &sums.sites {
+        let place = site.place().filter(|_| *operation == Operation::Load);
+        if let Some(place) = place
+            && let Some(module) = gathered.code.modules.get(place.module)
+        {
+            loads.sums.insert((key(module), place.address), sum.clone());
+        }
+    }
+    Some(loads)
+}
+
+/// Why an iteration of a loop was not measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoCycles {
+    /// The code of the load is not known.
+    NoCode,
+    /// The load is in no loop.
+    NoLoop,
+    /// Its loop has this many blocks, and no counts say which one follows which.
+    Blocks(usize),
+    /// The most frequent edges lead out of its loop.
+    Leaves,
+    /// The most frequent edges lead through a loop in it.
+    Nested,
+    /// The path through it is not one block.
+    Path(NoPath),
+    /// It cannot be decoded or run.
+    Failed(Cause<Error>),
+    /// Its loads miss the first cache in the sandbox.
+    Misses {
+        /// The assumption that does not hold.
+        assumption: Assumed,
+        /// How that was found.
+        how: String,
+    },
+    /// Too few of this many measurements are stable; why the last of the others is not.
+    Unstable(usize, Option<String>),
+    /// Neither as it is nor, for the second reason, with all of its loads from one address.
+    Both(Box<NoCycles>, Box<NoCycles>),
+}
+
+impl From<NoPath> for NoCycles {
+    fn from(why: NoPath) -> Self {
+        Self::Path(why)
+    }
+}
+
+impl From<Error> for NoCycles {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl fmt::Display for NoCycles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocks(blocks) => {
+                return write!(f, "the loop has {blocks} blocks, and only one can be measured");
+            }
+            Self::Path(why) => return why.fmt(f),
+            Self::Failed(error) => return error.fmt(f),
+            Self::Misses { assumption, how } => {
+                return write!(
+                    f,
+                    "its loads do not all hit the first cache ({}): {how}",
+                    assumption.word()
+                );
+            }
+            Self::Unstable(tried, why) => {
+                let why = why.as_deref().unwrap_or("no result");
+                return write!(f, "too few of {tried} measurements are stable: {why}");
+            }
+            Self::Both(why, again) => {
+                return write!(f, "{why}; with its loads from one address: {again}");
+            }
+            Self::NoCode => "its code is not known",
+            Self::NoLoop => "no loop of its function contains it",
+            Self::Leaves => "its most frequent path leaves the loop",
+            Self::Nested => "the loop has another one in it",
+        })
+    }
 }

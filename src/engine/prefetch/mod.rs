@@ -2,32 +2,26 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `evidence` | recordings → loops and loads by program and address |
 //! | `candidates` | the loads that are analysed, with the code around them |
 //! | `probed` | counts and latencies by probes → advice, without a PMU |
 //! | `in_flight` | how many misses this host keeps in flight |
-//! | `no_cycles` | why an iteration of a loop was not measured |
 //! | `pace` | what bounds a loop whose misses are prefetched |
-//! | `path` | the iteration of a counted loop that is measured |
 //! | `rows` | advice as rows of the document |
 
 mod candidates;
-mod evidence;
 mod in_flight;
-mod no_cycles;
 mod pace;
-mod path;
 mod probed;
 mod rows;
 
+pub use candidates::NoCycles;
 pub use in_flight::{HostMisses, misses_in_flight};
-pub use no_cycles::NoCycles;
 pub use probed::prefetch_by_probes;
 pub use rows::{Cycles, Host, Measure};
 
 use crate::hot::recording::stream;
 use crate::missing_code::{WithoutCode, add_new};
-use evidence::Evidence;
+use candidates::Evidence;
 use profile::files::SearchPaths;
 use profile::module::Module;
 use report::documents::prefetch::{Prefetch, SCHEMA};

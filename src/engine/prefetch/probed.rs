@@ -1,14 +1,11 @@
 //! Exact counts, recorded addresses and fenced latencies of a command's loads (`tdtool.count/1`) → prefetch advice, without
 //! a PMU.
 
-use super::candidates::{Candidate, candidate};
+use super::candidates::{Candidate, NoCycles, candidate};
 use super::in_flight::HostMisses;
-use super::no_cycles::NoCycles;
-use super::pace::{self, bounds};
-use super::path::most_frequent;
+use super::pace::{self, bounds, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
-use crate::recorded_loads::code::Code;
-use crate::recorded_loads::executed::key;
+use crate::recorded_loads::executed::{Code, key};
 use loads::latency::Level;
 use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
 use profile::files::SearchPaths;

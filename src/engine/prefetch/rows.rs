@@ -1,10 +1,8 @@
 //! Advice as rows of the document.
 
-use super::candidates::Candidate;
-use super::evidence::{Evidence, Loads, Loop};
+use super::candidates::{Candidate, Evidence, Loads, Loop, NoCycles};
 use super::in_flight::HostMisses;
-use super::no_cycles::NoCycles;
-use crate::recorded_loads::event_of::levels;
+use crate::recorded_loads::gather::levels;
 use loads::access::Level;
 use loads::class::{Ahead, Class};
 use loads::prefetch::{

@@ -1,13 +1,14 @@
 //! Recorded branches → executions of loads, and trips of the loops around them.
+//! The code around sampled instructions, and what they do with memory.
 
-use super::code::{Code, memory};
-use crate::branches::hard;
+use crate::branches::rows;
 use crate::recorded_trips;
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess};
 use loads::prefetch::TripCount;
 use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
+pub(crate) use profile::code::Code;
 use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;
@@ -119,7 +120,7 @@ impl Executed {
     }
 
     fn hard(&mut self, found: &mut Analysis, event: usize) {
-        let hard = hard::known(found).into_iter().filter(|(_, branch)| branch.is_hard());
+        let hard = rows::known(found).into_iter().filter(|(_, branch)| branch.is_hard());
         let mut rows: Vec<BranchRow> = hard
             .map(|(place, branch)| BranchRow {
                 event,
@@ -257,4 +258,25 @@ fn loads_in(
         running -= ended;
     }
     all
+}
+
+/// Memory that an instruction accesses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// Whether it reads.
+    pub reads: bool,
+    /// Bytes of its largest access, if they are the same each time.
+    pub bytes: Option<u8>,
+}
+
+/// The memory accesses of an instruction.
+pub(crate) fn memory(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Memory {
+    use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
+    let mut found = Memory::default();
+    for one in info.info(instruction).used_memory() {
+        found.reads |= matches!(one.access(), Read | CondRead | ReadWrite | ReadCondWrite);
+        let bytes = u8::try_from(one.memory_size().size()).ok().filter(|bytes| *bytes > 0);
+        found.bytes = found.bytes.max(bytes);
+    }
+    found
 }

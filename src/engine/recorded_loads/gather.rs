@@ -1,16 +1,19 @@
 //! A recording → sums of its samples of loads and stores. Samples are not saved.
+//! An event with its sums, and what rows of all tables have.
 
-use super::access::{Found, Site, accesses};
-use super::code::Code;
+use super::event::{Found, Site, accesses};
+use super::executed::Code;
 use super::fields::Field;
 use super::objects::{Numbers, Object, Objects};
 use loads::recorded::{
     Access, Actor, Level, Line, LineAccess, Lines, MOST_LINES, Operation, SharedLine, Snoop, Sum,
 };
+use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::recording::Stream;
 use profile::symbols::Symbols;
+use report::documents::loads::LevelsRow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tma::Result;
 
@@ -190,4 +193,26 @@ fn line_access(found: &Found, access: &Access, site: usize) -> Option<LineAccess
         remote: access.source.level == Some(Level::RemoteCache),
         latency: access.latency,
     })
+}
+
+/// An event of a recording.
+pub(crate) struct Of<'a> {
+    pub event: &'a Event,
+    /// Its number over all recordings.
+    pub number: usize,
+    pub source: &'a str,
+    pub sums: &'a EventSums,
+}
+
+pub(crate) fn levels(sum: &Sum) -> LevelsRow {
+    LevelsRow {
+        lfb: sum.level(Level::Lfb),
+        l1: sum.level(Level::L1),
+        l2: sum.level(Level::L2),
+        l3: sum.level(Level::L3),
+        ram: sum.level(Level::Ram),
+        remote_ram: sum.level(Level::RemoteRam),
+        remote_cache: sum.level(Level::RemoteCache),
+        other: sum.level(Level::Other),
+    }
 }

@@ -4,53 +4,44 @@
 //! | file | concern |
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
-//! | `event_of` | an event with its sums |
-//! | `access` | the samples of a recording as accesses to memory |
 //! | `fields` | operands in the source: `node->next` |
 //! | `gather` | a recording → sums; samples are not kept |
 //! | `objects` | what samples access: static variables and their members, mappings, the stack |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
-//! | `patterns` | access patterns, from the code |
-//! | `code_misses` | misses of the instruction cache, and where the code could be prefetched |
-//! | `code` | the code around sampled instructions |
-//! | `rows`, `variables` | sums → loads, stores and variables of the document |
-//! | `members` | members of structures, by the operands of loads and stores |
+//! | `rows` | sums → loads, stores and variables of the document |
 //! | `lines` | shared cache lines of the document |
 //! | `slices` | their slices and critical paths |
 //! | `criticality` | critical loads of the document |
+//! Misses of the instruction cache with branch stacks → missed lines and prefetch sites.
+//! Loads and stores by the member of a structure that their operand is.
 
-pub(crate) mod access;
-pub(crate) mod code;
-mod code_misses;
 mod criticality;
 pub(crate) mod event;
-pub(crate) mod event_of;
 pub(crate) mod executed;
 pub(crate) mod fields;
 pub(crate) mod gather;
 mod lines;
-mod members;
 mod objects;
-mod patterns;
 pub(crate) mod rows;
 mod slices;
-mod variables;
 
 use crate::hot::recording::stream;
 use crate::missing_code::{WithoutCode, add_new};
-use code::Code;
-use event_of::Of;
-use executed::Executed;
-use gather::gather;
+use branches::stacks::{Before, CodeMisses, MissedLine, windows};
+use executed::{Code, Executed};
+use gather::{Of, gather};
 use loads::recorded::Operation;
+use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
+use profile::hot::origin;
 use profile::module::Module;
 use profile::recording::Stream;
-use report::documents::loads::{Loads, SCHEMA};
+use profile::symbols::Symbols;
+use report::documents::loads::{CodeMissRow, FieldRow, LevelsRow, LoadRow, Loads, SCHEMA, SiteRow};
 use slices::Slices;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tma::{Error, Result};
+use tma::{Address, Error, Result};
 
 /// Analyses the load samples of recordings. What branch stacks in any of them show of the same programs
 /// (executions, trips) is added. Programs are searched in `search`.
@@ -120,14 +111,14 @@ fn add(
         document.events.push(rows::event_row(&of));
         let mut accesses = |operation| rows::access_rows(&of, operation, &mut gathered, executed);
         let (loads, stores) = (accesses(Operation::Load), accesses(Operation::Store));
-        document.fields.extend(members::field_rows(of.number, &loads, &stores));
+        document.fields.extend(field_rows(of.number, &loads, &stores));
         document.loads.extend(loads);
         document.stores.extend(stores);
-        document.variables.extend(variables::variable_rows(&of, &gathered));
+        document.variables.extend(lines::variable_rows(&of, &gathered));
         without_code(document, of.number, &gathered.code.modules, search);
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
-    document.code_misses.extend(code_misses::rows(stream, first, search)?);
+    document.code_misses.extend(rows(stream, first, search)?);
     document.lines.extend(lines::line_rows(&mut gathered, number));
     Ok(gathered.code)
 }
@@ -165,4 +156,135 @@ fn without_types(document: &mut Loads) {
 
 fn plural(samples: u64) -> String {
     if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") }
+}
+
+/// Sites listed of a line.
+const MOST_SITES: usize = 3;
+/// A site comes before at least this share of a line's misses.
+const LEAST_COVERAGE: f64 = 0.1;
+
+/// The missed lines of a recording whose events have the numbers from `first` on.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn rows(
+    stream: &Stream,
+    first: usize,
+    search: &SearchPaths,
+) -> Result<Vec<CodeMissRow>> {
+    let events = &stream.about.events;
+    let is_wanted: Vec<bool> =
+        events.iter().map(|event| CodeMisses::samples_misses(&event.name)).collect();
+    if !is_wanted.contains(&true) {
+        return Ok(Vec::new());
+    }
+    let mut spaces = AddressSpaces::of(&stream.about, search.clone());
+    let mut all = vec![CodeMisses::default(); events.len()];
+    windows(stream, &mut spaces, &mut |event, window| {
+        if is_wanted.get(event) == Some(&true) && window.entries > 0 {
+            all[event].add(window);
+        }
+    })?;
+    let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
+    let mut code = Code::new(symbols, spaces.modules.all);
+    let mut rows = Vec::new();
+    for (number, found) in all.iter().enumerate() {
+        let mut lines: Vec<_> = found.lines.iter().collect();
+        lines.sort_by(|(a, x), (b, y)| y.samples.cmp(&x.samples).then(a.cmp(b)));
+        rows.extend(lines.into_iter().map(|(line, missed)| CodeMissRow {
+            event: first + number,
+            name: events[number].name.clone(),
+            module: code.path(line.module),
+            address: Address(line.address),
+            function: code.function(*line).map(|function| function.short),
+            samples: missed.samples,
+            share: missed.samples as f64 / found.samples.max(1) as f64,
+            reached: missed.reached,
+            sites: sites(missed, found, &mut code),
+        }));
+    }
+    Ok(rows)
+}
+
+fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow> {
+    let coverage = |before: &Before| before.misses as f64 / missed.samples.max(1) as f64;
+    let mut sites: Vec<(&ModuleAddress, &Before)> =
+        missed.before.iter().filter(|(_, before)| coverage(before) >= LEAST_COVERAGE).collect();
+    // The nearest of those before as many misses: what comes sooner stays in the cache for sure.
+    sites.sort_by_key(|(place, before)| (std::cmp::Reverse(before.misses), before.cycles, **place));
+    sites.truncate(MOST_SITES);
+    let row = |(place, before): (&ModuleAddress, &Before)| SiteRow {
+        module: code.path(place.module),
+        address: Address(place.address),
+        function: code.function(*place).map(|function| function.short),
+        coverage: coverage(before),
+        distance: before.cycles as f64 / before.misses.max(1) as f64,
+        fan_out: all.fan_out(*place),
+    };
+    sites.into_iter().map(row).collect()
+}
+
+/// The members of an event's loads and stores, those with the largest share first.
+pub(super) fn field_rows(event: usize, loads: &[LoadRow], stores: &[LoadRow]) -> Vec<FieldRow> {
+    let mut all: BTreeMap<(&str, u64, &str), Member> = BTreeMap::new();
+    for (row, is_load) in
+        loads.iter().map(|row| (row, true)).chain(stores.iter().map(|row| (row, false)))
+    {
+        let (Some(of), Some(member), Some(offset)) = (&row.of, &row.member, row.offset) else {
+            continue;
+        };
+        let is_main = is_load || loads.is_empty();
+        all.entry((of, offset, member)).or_default().add(row, is_load, is_main);
+    }
+    let mut rows: Vec<FieldRow> = all
+        .into_iter()
+        .map(|((of, offset, member), found)| FieldRow {
+            event,
+            of: of.to_owned(),
+            member: member.to_owned(),
+            offset,
+            latency_mean: (found.timed > 0.0).then(|| found.cycles / found.timed),
+            ..found.row
+        })
+        .collect();
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.offset.cmp(&b.offset)));
+    rows
+}
+
+#[derive(Default)]
+struct Member {
+    row: FieldRow,
+    /// Samples with a latency, and its sum.
+    timed: f64,
+    cycles: f64,
+}
+
+impl Member {
+    fn add(&mut self, row: &LoadRow, is_load: bool, is_main: bool) {
+        if is_load {
+            self.row.loads += row.samples;
+        } else {
+            self.row.stores += row.samples;
+        }
+        if !is_main {
+            return;
+        }
+        self.row.share += row.share;
+        add_levels(&mut self.row.levels, &row.levels);
+        if let Some(mean) = row.latency_mean {
+            self.timed += row.samples as f64;
+            self.cycles += mean * row.samples as f64;
+        }
+    }
+}
+
+fn add_levels(to: &mut LevelsRow, own: &LevelsRow) {
+    to.lfb += own.lfb;
+    to.l1 += own.l1;
+    to.l2 += own.l2;
+    to.l3 += own.l3;
+    to.ram += own.ram;
+    to.remote_ram += own.remote_ram;
+    to.remote_cache += own.remote_cache;
+    to.other += own.other;
 }

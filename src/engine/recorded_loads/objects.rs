@@ -1,6 +1,6 @@
 //! Objects of sampled accesses: static variables and their members, mappings, the stack.
 
-use super::access::{Found, Site};
+use super::event::{Found, Site};
 use super::fields::{Field, Operand};
 use iced_x86::{Decoder, DecoderOptions};
 use profile::address_space::{AddressSpaces, DataPlace, ModuleAddress};

@@ -1,14 +1,11 @@
 //! Sums → rows of the document.
 
-use super::access::Site;
-use super::code::Code;
-use super::event::Sampled;
-use super::event_of::{Of, levels};
-use super::executed::Executed;
+use super::criticality::{Patterns, patterns, words};
+use super::event::{Sampled, Site};
+use super::executed::{Code, Executed};
 use super::fields::{Field, field};
-use super::gather::Gathered;
-use super::patterns::{Patterns, patterns, words};
-use super::variables::name_of;
+use super::gather::{Gathered, Of, levels};
+use super::lines::name_of;
 use isa::code::text;
 use loads::access::Access;
 use loads::recorded::{Operation, Sum};

@@ -1,7 +1,7 @@
 //! Critical loads and hard branches → the instructions that they wait for, and the longest path of latencies through
 //! these.
 
-use super::code::Code;
+use super::executed::Code;
 use crate::hot::recording::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
