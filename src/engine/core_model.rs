@@ -1,7 +1,10 @@
 //! The core that a measurement or analysis is about: its description and its latencies.
+//! Throughput and latency of instruction forms, as documents.
 
 use crate::measured;
+use bench::microbench::{self, Bench, Connectors, Form, Measurement, Multiset};
 use isa::latency::{Calibration, Identity, Latencies};
+use report::documents::microbench::Document;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,6 +126,35 @@ fn calibration(
         Ok(_) => Err(Ignored::Foreign(place.to_owned())),
         Err(error) => Err(Ignored::Unread(error)),
     })
+}
+
+fn document<T>(result: T, model: &CoreModel) -> Document<T> {
+    Document::new(result, &model.core, model.notes.clone())
+}
+
+/// Measures the throughput of a multiset of instruction forms.
+///
+/// # Errors
+/// No microbenchmark can be made of it, or the sandbox cannot be started.
+pub fn throughput(
+    bench: &mut Bench,
+    model: &CoreModel,
+    multiset: &Multiset,
+) -> Result<Document<Measurement>> {
+    Ok(document(microbench::measure(bench, multiset)?, model))
+}
+
+/// Measures the latency from each operand of a form to each result.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn latencies(
+    bench: &mut Bench,
+    model: &CoreModel,
+    form: Form,
+) -> Result<Document<microbench::Latencies>> {
+    let measured = microbench::latencies(bench, &mut Connectors::default(), form)?;
+    Ok(document(measured, model))
 }
 
 #[cfg(test)]

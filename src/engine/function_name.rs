@@ -1,8 +1,17 @@
 //! Functions by the names that people write: as in the symbol table, or demangled, with parameters or without.
+//! The functions of a program as a list to choose from (`tdtool block FILE --list`).
+//! Functions of a program that its own symbol table does not name, found as a report finds them: in a separate debug
+//! file (by link or build-id), in mini debug information, in the table of Go's run time.
 
 use isa::program::{Known, nameless};
-use probe::facts::functions;
+use probe::facts::{Named, functions};
+use profile::files::SearchPaths;
+use profile::module::{Module, ModuleKind};
+use profile::symbols::Symbols;
 use profile::symbols::demangle::{demangle, demangle_short};
+use report::documents::function_list::{FunctionLine, FunctionList};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use tma::error::nearest;
 use tma::{Address, Error, Result};
@@ -117,6 +126,69 @@ fn is_swapped(one: &str, other: &str) -> bool {
     };
     let differ = one.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
     differ == 2 && sorted(one) == sorted(other)
+}
+
+/// Most functions that are listed.
+const LISTED: usize = 50;
+
+/// The largest functions of the program or library at `path`, named by `known` where it does not name them.
+///
+/// # Errors
+/// It is no ELF file, or has neither symbols nor an unwind table.
+pub fn list(path: &Path, known: &[Known]) -> Result<FunctionList> {
+    let of_known = |one: &Known| Named {
+        name: Some(one.name.clone()),
+        aliases: Vec::new(),
+        range: one.range.clone(),
+    };
+    let mut all = match functions(path) {
+        Ok(all) => all,
+        Err(_) if !known.is_empty() => known.iter().map(of_known).collect(),
+        Err(why) => {
+            let what = format!("the functions of {} are not known", path.display());
+            return Err(Error::failed(what)
+                .because(why)
+                .hint("give a compiled program or library"));
+        }
+    };
+    let by_start: HashMap<u64, &Known> = known.iter().map(|one| (one.range.start, one)).collect();
+    for one in all.iter_mut().filter(|one| one.name.is_none()) {
+        one.name = by_start.get(&one.range.start).map(|known| known.name.clone());
+    }
+    all.sort_by_key(|one| (Reverse(one.range.end - one.range.start), one.range.start));
+    let line = |one: &Named| FunctionLine {
+        name: one.name.as_deref().map(demangle),
+        symbol: one.name.clone(),
+        start: one.range.start.into(),
+        bytes: one.range.end - one.range.start,
+    };
+    Ok(FunctionList {
+        schema: "tdtool.functions/1",
+        file: path.display().to_string(),
+        count: all.len(),
+        functions: all.iter().take(LISTED).map(line).collect(),
+    })
+}
+
+/// The functions that only another file names for the program at `path`; none if it names all of its own.
+pub fn known(path: &Path, search: &SearchPaths) -> Vec<Known> {
+    let own = functions(path);
+    if own.as_ref().is_ok_and(|all| all.iter().all(|one| one.name.is_some())) {
+        return Vec::new();
+    }
+    let named: HashSet<u64> = own
+        .unwrap_or_default()
+        .iter()
+        .filter(|one| one.name.is_some())
+        .map(|one| one.range.start)
+        .collect();
+    let module =
+        Module { path: path.display().to_string(), kind: ModuleKind::File, ..Module::default() };
+    let mut symbols = Symbols::new(search.clone());
+    let all = symbols.named(&module);
+    let others =
+        all.filter(|(name, range)| !name.ends_with("@plt") && !named.contains(&range.start));
+    others.map(|(name, range)| Known { name: name.to_owned(), range }).collect()
 }
 
 #[cfg(test)]

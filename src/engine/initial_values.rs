@@ -1,7 +1,7 @@
 //! Real values for a dependency analysis to start with: from a file, or from the registers that a
 //! recording has sampled.
 
-use crate::hot::recording;
+use crate::hot;
 use bench::Init;
 use isa::deps::memory::InitialValues;
 use isa::program::function_around;
@@ -104,7 +104,7 @@ pub fn snapshot(
     range: &Range<u64>,
 ) -> Result<Vec<InitialValues>> {
     let failed = || Error::failed(format!("no initial registers in {}", path.display()));
-    let recording = recording::stream(path, false)?.ok_or_else(|| {
+    let recording = hot::stream(path, false)?.ok_or_else(|| {
         failed().because("it has no samples").hint("`tdtool record --registers -o FILE -- COMMAND`")
     })?;
     let mut spaces = AddressSpaces::of(&recording.about, SearchPaths::default());

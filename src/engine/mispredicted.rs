@@ -1,13 +1,11 @@
 //! Mispredictions of the branches of chosen functions: outcomes in bursts, from a run of their own → a
 //! model of branch predictors → numbers and cycles, always labelled as modelled.
 
-use crate::nesting::{self, Nesting};
+use crate::nesting::{self, Nesting, recursive};
 use crate::predicting::{self, Costs, Executed};
-use crate::recursion::recursive;
 use crate::subject::{self, Subject};
 use crate::tested;
 use crate::trips::{self, Followed};
-use crate::waits;
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY};
 use branches::sampled::{self, Estimate, estimate};
 use iced_x86::FlowControl;
@@ -55,8 +53,10 @@ pub fn enter(
             rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&request.at))
         };
         let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
-        let jumps =
-            function.blocks.iter().filter_map(|b| Some((last(b)?, waits::loads(&b.instructions))));
+        let jumps = function
+            .blocks
+            .iter()
+            .filter_map(|b| Some((last(b)?, nesting::loads(&b.instructions))));
         loads.borrow_mut().extend(jumps);
         let is_call = |b: &&probe::facts::Block| {
             let last = b.instructions.last();

@@ -1,6 +1,6 @@
 //! The processor's answers on its predictors, for the model of them.
 
-use crate::self_test_words::{AGAIN, reason};
+use crate::tested::{AGAIN, reason};
 use probe::plan::What;
 use report::documents::count::{Count, PredictedReturn, PredictedTarget};
 use tma::self_test::{

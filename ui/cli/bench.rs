@@ -8,7 +8,7 @@ use crate::message;
 use crate::settings::Settings;
 use crate::terminal;
 use clap::Args;
-use engine::interleaved::{self, InterleavedAsk, Runs};
+use engine::compared::{self, InterleavedAsk, Runs};
 use engine::topdown::{Ask, LiveAsk};
 use nix::unistd::{dup, dup2_stdout};
 use pmu::Command;
@@ -148,7 +148,7 @@ fn measured(args: &BenchArgs, settings: &Settings, ask: &InterleavedAsk) -> Resu
             message::plain(&format!("\rrun {number} of {of}{left}\x1b[K"));
         }
     };
-    let runs = interleaved::run(settings.machine(), settings.library, ask, &mut progress);
+    let runs = compared::run(settings.machine(), settings.library, ask, &mut progress);
     if is_terminal {
         message::plain("\r\x1b[K");
     }

@@ -7,7 +7,7 @@
 
 pub mod rows;
 
-use crate::hot::recording::stream;
+use crate::hot::stream;
 use crate::missing_code::add_new;
 use branches::stacks::{Analysis, analyse, of_counts};
 use profile::files::{Program, SearchPaths};

@@ -3,7 +3,7 @@
 //! Edges and blocks of an event → branches that are hard to predict.
 
 use crate::missing_code::{WithoutCode, add_new};
-use crate::recorded_trips;
+use crate::trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
 };
@@ -237,7 +237,7 @@ fn loop_row(found: &mut Analysis, event: usize, shape: &LoopShape, sum: &LoopSum
         target: Address(shape.target),
         unknown: shape.body.is_empty().then(|| "the loop is entered in several places".to_owned()),
         taken: sum.taken,
-        trips: recorded_trips::row(sum, &found.sums),
+        trips: trips::trips_row(sum, &found.sums),
         iterations: IterationsRow {
             count: sum.iterations.number(),
             mean: sum.iterations.mean(),

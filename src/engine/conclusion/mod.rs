@@ -3,10 +3,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `verdict` | the verdict |
-//! | `facts` | what both read from the document |
 //! | `next` | what to do next |
 
-mod facts;
 mod next;
 mod verdict;
 

@@ -1,10 +1,9 @@
 //! Next steps: at most three commands, each of which runs as it is.
 
-use super::facts::{MUCH, is_mispredicted, kernel};
+use super::verdict::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here};
 use crate::steps::{brief_cost, cost_of_process};
-use crate::topdown::LiveAsk;
-use crate::topdown::target::options;
+use crate::topdown::{LiveAsk, options};
 use estimate::Part;
 use pmu::Target;
 use profile::event::EventKind;

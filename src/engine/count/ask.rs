@@ -1,10 +1,9 @@
 //! A question for counts.
 //! The program of a command or process.
 
-use crate::callback::Callback;
 use crate::hot::hottest::Hottest;
 use crate::places::Places;
-use crate::steps::Step;
+use crate::steps::{Callback, Step};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use pmu::Command;

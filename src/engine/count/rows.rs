@@ -198,8 +198,8 @@ impl CountAsk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callback::Callback;
     use crate::hot::hottest::Hottest;
+    use crate::steps::Callback;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Findings of `tdtool doctor` on the self-test: how many answers are known, each of them, and why others are open.
 
 use crate::predicting;
-use crate::self_test_words::{name, reason};
+use crate::tested::{name, reason};
 use pmu::machine::{Finding, Level};
 use tma::Core;
 use tma::self_test::{Answer, Answers, Consumer, Open};

@@ -5,10 +5,9 @@
 //! Steps as they begin, with the time that is left.
 //! Measurements in isolation end soon after a signal, whatever they are at.
 
-use crate::callback::Callback;
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
-use crate::steps::{Left, Step};
+use crate::steps::{Callback, Left, Step};
 use crate::tested;
 use bench::{BlockMeasurer, Options};
 use estimate::Interval;

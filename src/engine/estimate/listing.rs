@@ -8,7 +8,7 @@
 use super::evidence::Context;
 use super::latency;
 use crate::core_model::CoreModel;
-use crate::hot::source::Sources;
+use crate::hot::Sources;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};

@@ -41,9 +41,9 @@ mod rows;
 mod schedule;
 mod words;
 
-pub use crate::callback::Callback;
 use crate::core_model::CoreModel;
 use crate::recorded_loads::executed::Code;
+pub use crate::steps::Callback;
 pub use crate::steps::Step;
 use crate::steps::{Left, cost, cost_of_process};
 pub use ask::EstimateAsk;

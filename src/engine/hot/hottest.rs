@@ -1,12 +1,13 @@
 //! The functions that hold most of the samples of a command, to be analysed in further runs.
 
-use super::temporary::Temporary;
+use super::Temporary;
 use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
 use pmu::Target;
 use pmu::machine::Machine;
+use profile::files::SearchPaths;
 use profile::hot::{Filter, HotFunction, Profile};
-use profile::{files::SearchPaths, session};
+use profile::session;
 use std::ops::Range;
 use std::path::PathBuf;
 use tma::tables::Library;

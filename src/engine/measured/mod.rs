@@ -2,23 +2,21 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `kept` | the user's cache folder |
-//! | `compared` | each fact beside what the table or the system states |
 //! | `table` | the start of a table of this processor |
+//! Measured facts in the user's cache folder, for the next process on the same processor.
 
-mod compared;
-mod kept;
 mod table;
 
-pub use compared::rows;
-pub use table::{check_name, is_of_measurements, table};
-
 use crate::tested;
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use table::rows;
+pub use table::{check_name, is_of_measurements, table};
+use tma::files::{keep, read};
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 use tma::self_test::Answers;
-use tma::{Core, Result};
+use tma::{Core, Cpu, Result};
 
 /// How well the self-test's width is known, by the clock, and a misprediction's cycles, as shares.
 const CLOCK: f64 = 0.03;
@@ -26,7 +24,7 @@ const MISPREDICTION: f64 = 0.15;
 
 /// Takes over the facts of this processor that were saved in `cache`, if any were.
 pub fn load(core: &Core, cache: Option<&Path>) {
-    let facts = cache.and_then(|cache| kept::load(&kept::path(cache, core)?, core));
+    let facts = cache.and_then(|cache| read_facts(&facts_file(cache, core)?, core));
     if let Some(facts) = facts.filter(|_| core.measured.facts().is_none()) {
         core.measured.set(facts);
     }
@@ -45,11 +43,11 @@ pub fn measure(
     let answers = tested::answers(core)?;
     let mut facts = here(answers.and_then(|answers| answers.nops_fused), progress)?;
     facts.0.extend(of_self_test(answers));
-    let place = cache.and_then(|cache| kept::path(cache, core));
+    let place = cache.and_then(|cache| facts_file(cache, core));
     if let Some(place) = place {
-        let before = kept::load(&place, core).unwrap_or_default();
+        let before = read_facts(&place, core).unwrap_or_default();
         facts = with_earlier(facts, before);
-        kept::save(&place, core, &facts);
+        save_facts(&place, core, &facts);
     }
     core.measured.set(facts.clone());
     Ok(facts)
@@ -113,10 +111,62 @@ fn with_earlier(mut facts: Facts, earlier: Facts) -> Facts {
     facts
 }
 
+/// Version of the measurements: facts of others are not comparable.
+const VERSION: u32 = 1;
+/// More than any fact is: bytes of a cache.
+const MOST: f64 = 1e12;
+/// Size limit in bytes, far above that of any result.
+const MAX_BYTES: u64 = 1 << 16;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    processor: String,
+    facts: Facts,
+}
+
+/// A name that tells this processor from others, also behind the same model number.
+fn processor(core: &Core) -> String {
+    let (cpu, print) = (&core.cpu, core.fingerprint.as_ref());
+    format!("{}, {}, {}", cpu.signature(), cpu.name, print.map_or("", |print| &print.hash))
+}
+
+/// The file of a processor; none for an unknown one.
+pub(super) fn facts_file(cache: &Path, core: &Core) -> Option<PathBuf> {
+    let Cpu { vendor, family, model, stepping, .. } = &core.cpu;
+    let is_plain = vendor.chars().all(|c| c.is_ascii_alphanumeric()) && !vendor.is_empty();
+    let print =
+        core.fingerprint.as_ref().map(|print| format!("-{}", print.hash)).unwrap_or_default();
+    let name = format!("core-facts-{vendor}-{family}-{model}-{stepping}{print}.json");
+    is_plain.then(|| cache.join("tdtool").join(name))
+}
+
+/// The facts in the file; none if they are not of this processor and version.
+pub(super) fn read_facts(path: &Path, core: &Core) -> Option<Facts> {
+    let file: File = serde_json::from_slice(&read(path, MAX_BYTES).ok()?).ok()?;
+    let is_sound = |facts: &Facts| {
+        let known = facts.0.keys().filter_map(|kind| facts.known(*kind));
+        known.into_iter().all(|k| k.value > 0.0 && k.value < MOST && k.error >= 0.0)
+    };
+    let sound =
+        file.version == VERSION && file.processor == processor(core) && is_sound(&file.facts);
+    sound.then_some(file.facts)
+}
+
+/// Writes the file; where that is not possible, they are measured again when asked for.
+pub(super) fn save_facts(path: &Path, core: &Core, facts: &Facts) {
+    let file = File { version: VERSION, processor: processor(core), facts: facts.clone() };
+    let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
+    let _ = keep(path, &text, MAX_BYTES);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use tma::cpuid::Fingerprint;
+    use tma::measured::{Fact, Kind, Known};
 
     #[test]
     fn what_was_known_stays_known_and_what_is_measured_again_is_replaced() {
@@ -151,5 +201,27 @@ mod tests {
         let [width, cost] = of_self_test(Some(&answers));
         assert!(matches!(width.1, Fact::Known(known) if known.value == 5.9));
         assert_eq!(cost.1, Fact::open(Open::SelfTest));
+    }
+
+    #[test]
+    fn facts_are_read_back_for_the_same_processor_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpu = Cpu { vendor: "GenuineIntel".into(), family: 6, model: 173, ..Cpu::default() };
+        let core = Core { cpu: cpu.clone(), ..Core::default() };
+        let place = facts_file(folder.path(), &core).unwrap();
+        let known = Known { value: 512.0, error: 8.0, how: "nops".to_owned() };
+        let facts = Facts(BTreeMap::from([(Kind::ReorderBuffer, Fact::Known(known))]));
+        save_facts(&place, &core, &facts);
+        assert_eq!(read_facts(&place, &core), Some(facts));
+        let other = Core { cpu: Cpu { name: "another".into(), ..cpu }, ..Core::default() };
+        assert_eq!(read_facts(&place, &other), None);
+        let print =
+            Arc::new(Fingerprint { hash: "0123456789abcdef".into(), ..Fingerprint::default() });
+        let masked = Core { fingerprint: Some(print), ..core.clone() };
+        assert_ne!(facts_file(folder.path(), &masked), Some(place.clone()));
+        assert_eq!(read_facts(&place, &masked), None);
+        std::fs::write(&place, "{\"version\": 1").unwrap();
+        assert_eq!(read_facts(&place, &core), None);
+        assert_eq!(facts_file(folder.path(), &Core::default()), None);
     }
 }

@@ -5,7 +5,7 @@
 use crate::recorded_loads::event::Sampled;
 use crate::recorded_loads::executed::{Code, ModuleKey, key, may_have_stacks};
 use crate::recorded_loads::gather::{Gathered, gather};
-use crate::recorded_trips;
+use crate::trips;
 use bench::{Assumed, NoPath};
 use branches::stacks::{Analysis, LoopSum, Sums, analyse};
 use isa::flow::Flow;
@@ -272,7 +272,7 @@ fn timed(sum: &LoopSum, of: &Sums) -> Timed {
         iterations: sum.clean.counts().collect(),
         mispredicted: sum.iterations.number() - sum.clean.number(),
         has_cycles: of.has_cycles(),
-        trips: recorded_trips::recorded(sum, of),
+        trips: trips::recorded(sum, of),
         ..Timed::default()
     }
 }

@@ -1,14 +1,15 @@
 //! Events that a user has named: of the tables, of the kernel, or raw.
+//! The events that locate nodes.
+//! Samples that read the counts of level 1: for a tree of each function.
 
-use super::chooser::Chooser;
-use super::names::{HARDWARE_EVENTS, Modifiers, RAW, SOFTWARE_EVENTS, raw};
-use super::why_not::WhyNot;
+use super::chooser::{Chooser, HARDWARE_EVENTS, Modifiers, RAW, SOFTWARE_EVENTS, WhyNot, raw};
 use nix::errno::Errno;
 use pmu::machine::Encoding;
-use pmu::perf::software;
-use pmu::sampling::SampledEvent;
-use tma::tables::Table;
-use tma::{Error, Result};
+use pmu::perf::{code, software};
+use pmu::sampling::{CountedEvent, Extra, SampledEvent, reads_inherited};
+use tma::schedule::{self, Budget, to_level};
+use tma::tables::{Table, select};
+use tma::{Error, ErrorKind, Result};
 
 impl Chooser<'_> {
     /// The event that a user has named.
@@ -103,4 +104,187 @@ impl Chooser<'_> {
 
 fn table_names(table: &Table) -> impl Iterator<Item = &str> {
     table.events.iter().map(|e| e.name.as_str())
+}
+
+/// Most events that locate the nodes of a tree: each takes a counter from what is counted.
+const MOST: usize = 4;
+
+/// Events, or why there are none here.
+type Found = std::result::Result<Vec<SampledEvent>, WhyNot>;
+
+impl Chooser<'_> {
+    /// The events that locate a node, one for each kind of core; the inner error says why there
+    /// are none here.
+    ///
+    /// # Errors
+    /// No table has such a node.
+    pub fn for_node(&mut self, node: &str) -> Result<Found> {
+        let mut events = Vec::new();
+        let mut why = WhyNot::Unlocatable(node.to_owned());
+        let mut unknown = None;
+        let mut is_known = self.cores.is_empty();
+        for core in self.cores {
+            let nodes = match select(&core.table, node) {
+                Ok(nodes) => nodes,
+                Err(error) => {
+                    unknown = Some(error);
+                    continue;
+                }
+            };
+            is_known = true;
+            let names = nodes.iter().flat_map(|n| &core.table.nodes[usize::from(*n)].spec.locate);
+            for name in names {
+                match self.of_table(core, name).map(|e| e.map(|e| self.settled(e))) {
+                    Some(Ok(Ok(event))) => {
+                        events.push(event);
+                        break;
+                    }
+                    Some(Ok(Err(errno))) => why = WhyNot::Refused(name.clone(), errno),
+                    Some(Err(reason)) => why = reason,
+                    None => why = WhyNot::NoEvent(core.table.name.clone(), name.clone()),
+                }
+            }
+        }
+        match unknown {
+            Some(error) if !is_known => Err(error),
+            _ if events.is_empty() => {
+                Ok(Err(WhyNot::NotLocated(node.to_owned(), Some(why.into()))))
+            }
+            _ => Ok(Ok(events)),
+        }
+    }
+
+    /// The events that `name` means: a node's, or an event by its name.
+    ///
+    /// # Errors
+    /// There is neither such a node nor such an event.
+    pub fn beside(&mut self, name: &str) -> Result<Found> {
+        match self.for_node(name) {
+            Ok(found) => Ok(found),
+            Err(unknown) => match self.by_name(name) {
+                Ok(events) => Ok(Ok(events)),
+                Err(error) if error.kind() == ErrorKind::Usage => Err(unknown),
+                Err(error) => Ok(Err(WhyNot::Named(error))),
+            },
+        }
+    }
+
+    /// The events that locate the nodes of the tree that is counted, upper levels first.
+    pub fn for_tree(&mut self, why_not: &mut Vec<WhyNot>) -> Vec<SampledEvent> {
+        if let Some(why) = self.no_pmu() {
+            why_not.push(WhyNot::NoneLocated(Some(why.into())));
+            return Vec::new();
+        }
+        let mut events: Vec<SampledEvent> = Vec::new();
+        let mut left_out = Vec::new();
+        for core in self.cores {
+            let mut nodes: Vec<&tma::tables::Node> = core
+                .chosen
+                .selection
+                .tree
+                .iter()
+                .map(|n| &core.table.nodes[usize::from(*n)])
+                .collect();
+            nodes.sort_by_key(|node| node.level);
+            let mut here = 0;
+            for node in nodes.iter().filter(|node| !node.spec.locate.is_empty()) {
+                let settled = node.spec.locate.iter().find_map(|name| {
+                    let event = self.of_table(core, name)?.ok()?;
+                    self.settled(event).ok()
+                });
+                match settled {
+                    None => why_not.push(WhyNot::NotLocated(node.id.to_string(), None)),
+                    Some(event) if events.contains(&event) => {}
+                    Some(_) if here == MOST => left_out.push(node.id.as_str()),
+                    Some(event) => {
+                        here += 1;
+                        events.push(event);
+                    }
+                }
+            }
+        }
+        if !left_out.is_empty() {
+            let list = left_out.join(", ");
+            let note = format!(
+                "not located, to leave counters to the tree: {list}; --by NODE locates one"
+            );
+            self.notes.push(note.into());
+        }
+        if events.is_empty() && why_not.len() > 1 {
+            // One reason for all of them.
+            why_not.clear();
+            why_not.push(WhyNot::NoneLocated(None));
+        }
+        events
+    }
+}
+
+impl Chooser<'_> {
+    /// Samples of cycles (else of the CPU clock) that read the counts of level 1, for each kind of core; else why
+    /// there are none here.
+    ///
+    /// # Errors
+    /// That reason.
+    pub fn with_counts(&mut self) -> std::result::Result<Vec<SampledEvent>, WhyNot> {
+        if let Some(why) = self.no_pmu() {
+            return Err(why);
+        }
+        let mut events = Vec::new();
+        for number in 0..self.cores.len() {
+            events.push(self.core_with_counts(number)?);
+        }
+        match events.is_empty() {
+            true => Err(WhyNot::NoTable),
+            false => Ok(events),
+        }
+    }
+
+    fn core_with_counts(&mut self, number: usize) -> std::result::Result<SampledEvent, WhyNot> {
+        let core = &self.cores[number];
+        let table = &core.table;
+        let pmu = core.pmu.as_ref().and_then(|name| self.machine.pmu(name));
+        let pmu = pmu.ok_or_else(|| WhyNot::NoCounters(table.name.clone()))?;
+        // A thread's own slots: those of both threads of a core cannot be attributed to functions.
+        let budget = Budget::of(table, false, self.machine.kernel.nmi_watchdog == Some(true));
+        let plan = schedule::plan(table, &to_level(table, 1), false, &budget);
+        let [group] = plan.groups.as_slice() else {
+            return Err(WhyNot::Groups(table.name.clone(), plan.groups.len()));
+        };
+        let counted = |id: &tma::tables::EventId| {
+            let coded = code(table, *id, pmu, false).map_err(WhyNot::Uncoded)?;
+            let name = table.events[usize::from(*id)].name.clone();
+            Ok(CountedEvent { name, encoding: coded.encoding })
+        };
+        let group: Vec<CountedEvent> =
+            group.events.iter().map(counted).collect::<std::result::Result<_, WhyNot>>()?;
+        let (cpus, name) = (pmu.cpus.clone(), pmu.name.clone());
+        let cycles = self.hardware("cycles", 0, 0).into_iter();
+        let cycles = cycles.filter(|event| event.cpus.is_none() || event.name.starts_with(&name));
+        let clock = self.clock();
+        let mut refused = WhyNot::NothingToSample;
+        for time in cycles.chain([clock]) {
+            let event = SampledEvent {
+                group: group.clone(),
+                extra: Extra::COUNTS,
+                cpus: cpus.clone(),
+                ..time
+            };
+            match self.settled(event) {
+                Ok(event) => return Ok(self.for_children(event)),
+                Err(errno) => refused = WhyNot::NoCounts(errno),
+            }
+        }
+        Err(refused)
+    }
+
+    /// The event for children and new threads too, where the kernel can.
+    fn for_children(&mut self, event: SampledEvent) -> SampledEvent {
+        let inherits = reads_inherited(&event, self.ability.user_only);
+        if !inherits {
+            let note = "the tree per function is of the threads there were at the start: this kernel cannot read \
+                        counts of children at samples (Linux 6.13 can)";
+            self.notes.push(note.into());
+        }
+        SampledEvent { inherits, ..event }
+    }
 }

@@ -1,9 +1,7 @@
 //! Records that only hardware makes: the last branches before a sample (LBR), loads with their address, origin and
 //! latency (PEBS of Intel, IBS of AMD).
 
-use super::chooser::Chooser;
-use super::names::PRECISE;
-use super::why_not::WhyNot;
+use super::chooser::{Chooser, PRECISE, WhyNot};
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;

@@ -1,25 +1,21 @@
 //! Measures, and writes counts and samples to the session file as they arrive.
 
-use super::kept_programs::keep;
-use super::note::{Note, words};
-use super::sample::{self, Chosen};
-use super::sample_ask::SampleAsk;
-use super::shared_file::{CountsWriter, SharedFile};
+use super::chooser::{Note, words};
+use super::kept_programs::{CountsWriter, SharedFile, keep};
+use super::sample::{self, Chosen, SampleAsk};
 use crate::topdown::live::{
     Beside, CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare,
 };
 use pmu::Target;
 use pmu::machine::{Finding, Machine};
-use report::files::{check_output, is_stdout};
-
-use pmu::perf::Rate;
-use pmu::perf::{NoHooks, RunHooks};
+use pmu::perf::{NoHooks, Rate, RunHooks};
 use pmu::records::format::SampleFormat;
 use pmu::sampling::{Attached, Batch, Output, Plan, Sampler, Sink, Summary};
 use profile::session::{
     BuildId, Chunk, CountedEvent, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
     StoredTable,
 };
+use report::files::{check_output, is_stdout};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};

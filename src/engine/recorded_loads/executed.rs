@@ -2,7 +2,7 @@
 //! The code around sampled instructions, and what they do with memory.
 
 use crate::branches::rows;
-use crate::recorded_trips;
+use crate::trips;
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess};
 use loads::prefetch::TripCount;
@@ -109,7 +109,7 @@ impl Executed {
             let Some(module) = found.places.module(shape.module) else { continue };
             let own = self.trips.entry((key(module), shape.head)).or_default();
             if sum.taken > own.taken {
-                let count = recorded_trips::recorded(sum, &found.sums).count();
+                let count = trips::recorded(sum, &found.sums).count();
                 let (mean, at_least) = match count {
                     TripCount::AtLeast(trips) => (None, Some(trips as u64)),
                     other => (other.least(), None),

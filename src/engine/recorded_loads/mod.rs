@@ -25,7 +25,7 @@ mod objects;
 pub(crate) mod rows;
 mod slices;
 
-use crate::hot::recording::stream;
+use crate::hot::stream;
 use crate::missing_code::{WithoutCode, add_new};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use executed::{Code, Executed};

@@ -2,7 +2,7 @@
 //! these.
 
 use super::executed::Code;
-use crate::hot::recording::described;
+use crate::hot::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
 use isa::flow::Flow;

@@ -2,7 +2,7 @@
 //! read the counts of level 1, without one the estimate's parts are weighted by them.
 
 use crate::estimate::{EstimateAsk, estimate};
-use crate::hot::temporary::Temporary;
+use crate::hot::Temporary;
 use crate::record::{Alone, Note, SampleAsk, words};
 use crate::sampled::per_function::of_times;
 use crate::topdown::LiveAsk;
@@ -11,10 +11,9 @@ use probe::regions::Tree;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, RegionKey, RegionSamples, Stay, Within};
 use profile::session;
-use report::documents::Report;
-use report::documents::Source;
 use report::documents::estimate::RegionParts;
 use report::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSampled, TreeSource};
+use report::documents::{Report, Source};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tma::Result;

@@ -1,13 +1,14 @@
 //! The source lines of a function with their samples, and the assembly of each.
+//! Functions of a profile by the names that people type.
+//! The callers and the callees of a function.
 
-use super::named::{function, none_called};
-use crate::hot::source::Sources;
+use crate::hot::Sources;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, AnnotatedLine, Profile, half_width};
 use report::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
-use report::documents::report_code::EventPart;
+use report::documents::report_code::{Callees, Callers, EventPart};
 use std::collections::BTreeMap;
-use tma::Result;
+use tma::{Error, Result};
 
 /// A file and line; `None`: not known.
 type Place = Option<(String, u32)>;
@@ -135,4 +136,115 @@ fn own_file(code: &Annotated) -> Option<String> {
     }
     let lines = code.blocks.iter().flat_map(|block| &block.lines);
     lines.filter_map(|line| line.source.as_ref()).map(|(file, _)| file.clone()).next()
+}
+
+/// The hottest function that `name` names: in full, or without parameters, template arguments and namespaces.
+///
+/// # Errors
+/// Several functions are called so.
+pub(super) fn function(profile: &Profile, name: &str) -> Result<Option<usize>> {
+    let all = &profile.functions;
+    let position = |whole: &str| all.iter().position(|f| f.name == whole);
+    if let Some(index) = position(name).or_else(|| all.iter().position(|f| f.short == name)) {
+        return Ok(Some(index));
+    }
+    // C++ names come with parameters and template arguments, which users leave out.
+    let mut same: Vec<&str> = all.iter().map(|f| f.name.as_str()).collect();
+    same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
+    same.sort_unstable();
+    same.dedup();
+    match same.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(position(only)),
+        _ => Err(Error::usage(format!("several functions are called {name}"))
+            .because(same.join("\n"))
+            .hint("give one of these names in full")),
+    }
+}
+
+/// The error for a function without samples.
+pub(super) fn none_called(profile: &Profile, name: &str) -> Error {
+    let error = Error::failed(format!("no samples in a function {name}"));
+    let known = profile.functions.iter().map(|f| f.name.as_str());
+    let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
+    match tma::error::nearest(name, known) {
+        Some(other) => error.hint(format!("did you mean `{other}`?")),
+        None => with_hottest(profile, error),
+    }
+}
+
+/// The error with the functions that have samples.
+fn with_hottest(profile: &Profile, error: Error) -> Error {
+    /// Functions that are named.
+    const NAMED: usize = 3;
+    let hottest: Vec<&str> =
+        profile.functions.iter().take(NAMED).map(|f| f.short.as_str()).collect();
+    match hottest.is_empty() {
+        true => error.because("there are no samples"),
+        false => error
+            .because("its name is another one, it ran too little, or the compiler inlined it")
+            .hint(format!("the hottest are {}; --functions N lists more", hottest.join(", "))),
+    }
+}
+
+/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`. The names
+/// `operator()` and `operator<` are left whole.
+fn plain(name: &str) -> &str {
+    match name.find(['(', '<']) {
+        Some(end) if end > 0 && !name.contains("operator") => &name[..end],
+        _ => name,
+    }
+}
+
+/// A name without its namespaces and result type.
+fn last(name: &str) -> &str {
+    let name = name.rsplit("::").next().unwrap_or(name);
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// The callers of the function that is called so, those with most samples first, and theirs.
+///
+/// # Errors
+/// There are no call chains, or no such function.
+pub(super) fn callers(profile: &mut Profile, name: &str) -> Result<Callers> {
+    let whole = known(profile, name, "callers")?;
+    let (callers, tree) = (profile.callers(&whole), profile.call_trees(&whole).callers);
+    Ok(Callers { function: name.to_owned(), callers, tree })
+}
+
+/// The functions that the function calls, likewise.
+///
+/// # Errors
+/// As [`callers`].
+pub(super) fn callees(profile: &mut Profile, name: &str) -> Result<Callees> {
+    let whole = known(profile, name, "callees")?;
+    Ok(Callees { function: name.to_owned(), tree: profile.call_trees(&whole).callees })
+}
+
+/// The name of the function in call chains.
+fn known(profile: &mut Profile, name: &str, what: &str) -> Result<String> {
+    if !profile.has_chains() {
+        return Err(Error::failed(format!("the {what} of {name} are unknown"))
+            .because("the samples have no call chains")
+            .hint("record with -g: `tdtool record -g -o FILE -- COMMAND`"));
+    }
+    if profile.calls(name).samples > 0 {
+        return Ok(name.to_owned());
+    }
+    let whole = function(profile, name)?.map(|index| profile.functions[index].name.clone());
+    whole.filter(|whole| profile.calls(whole).samples > 0).ok_or_else(|| none_called(profile, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpp_names_are_found_without_what_nobody_types() {
+        assert_eq!(plain("dot(float const*, float const*, int)"), "dot");
+        assert_eq!(plain("sum<int, std::vector<int> >(int)"), "sum");
+        assert_eq!(last(plain("void kernels::run<float>(int)")), "run");
+        assert_eq!(plain("S::operator()(int)"), "S::operator()(int)");
+        assert_eq!(plain("(anonymous namespace)::f"), "(anonymous namespace)::f");
+    }
 }

@@ -1,14 +1,11 @@
 //! A recording's hot functions and blocks, into a report.
 
-use super::annotated::{annotated, hottest};
-use super::callers::{callees, callers};
+use super::annotated::{annotated, callees, callers, hottest};
 use super::entries::{self, CountAsk};
 use super::gaps::{compiled, no_trees, not_here, without_blocks};
-use super::isolated::measured;
-use super::located::Located;
+use super::located::{Located, Outputs, estimated, stacks};
 use super::per_function::{breakdown, per_function};
-use super::stacks::{Outputs, estimated, stacks};
-use super::with_values::Loops;
+use super::with_values::{Loops, measured};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::estimate::{EstimateAsk, estimate};

@@ -3,9 +3,7 @@
 use super::read;
 use crate::cli::quoted::quoted;
 use crate::folders;
-use engine::function_list;
 use engine::function_name;
-use engine::known_functions;
 use isa::code::Block;
 use isa::program::{
     FunctionBlocks, Known, Located, Location, LoopName, Names, list_blocks, read_named, read_path,
@@ -29,7 +27,7 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
 /// The functions of `file` that it does not name itself.
 fn known(file: &str) -> Vec<Known> {
     let search = SearchPaths { caches: folders::by_build_id(), ..SearchPaths::default() };
-    known_functions::known(Path::new(file), &search)
+    function_name::known(Path::new(file), &search)
 }
 
 /// Code that `read` finds at `location` of `file`, whose function may be named as people write it.
@@ -76,7 +74,7 @@ fn with_list(error: Error, file: &str, location: &Location) -> Error {
 /// The functions of the program that `given` names without one of them.
 pub fn functions(given: &str) -> Option<Result<FunctionList>> {
     let path = Path::new(given);
-    path.is_file().then(|| function_list::list(path, &known(given)))
+    path.is_file().then(|| function_name::list(path, &known(given)))
 }
 
 /// The blocks of the function that `given` names.

@@ -7,7 +7,7 @@ use crate::cli::global::Global;
 use crate::cli::output::{page, print};
 use bench::Status;
 use bench::microbench::{self, Catalog, Multiset};
-use engine::microbenched::{latencies, throughput};
+use engine::core_model::{latencies, throughput};
 use report::render::{json, microbench as render};
 use std::process::ExitCode;
 use tma::{Error, Result};

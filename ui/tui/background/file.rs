@@ -6,7 +6,7 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::failure::paragraph;
 use crate::tui::state::Searchable;
 use engine::estimate::replay;
-use engine::hot::recording::{self, FileKind};
+use engine::hot::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
 use profile::recording::Stream;
@@ -22,7 +22,7 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
         send_document(report, settings, queue);
         return Ok(None);
     }
-    let kind = recording::kind(path)?;
+    let kind = hot::kind(path)?;
     if kind == FileKind::Evidence {
         let report = replay(evidence_file::read(path)?, settings.library)?;
         send_document(report, settings, queue);
@@ -33,11 +33,11 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());
         queue.send(BackgroundResult::Report(Box::new(report)));
-        return recording::stream(path, true);
+        return hot::stream(path, true);
     }
     send_counts(path, settings, queue)?;
     // Without samples the counts are still shown.
-    let recording = match recording::stream(path, true) {
+    let recording = match hot::stream(path, true) {
         Ok(recording) => recording,
         Err(error) => {
             queue.send(BackgroundResult::NoFunctions(paragraph(&error)));

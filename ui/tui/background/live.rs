@@ -13,8 +13,7 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::events::{Message, ending_signals};
 use crate::tui::failure::{Failure, catch_panic, paragraph};
 use crate::tui::state::Searchable;
-use engine::hot::recording;
-use engine::hot::temporary::Temporary;
+use engine::hot::{self, Temporary};
 use engine::record::{SampleAsk, record};
 use engine::topdown::{LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
@@ -248,7 +247,7 @@ fn sample(
     };
     let recorded =
         record(settings.machine(), settings.library, ask, Some(&sample), path, on_update)?;
-    let recording = recording::stream(path, true)?;
+    let recording = hot::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         let notes = recorded.notes.iter().map(ToString::to_string);

@@ -7,7 +7,7 @@ use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::failure::{Failure, catch_panic};
 use crate::tui::state::{SampleFilter, Searchable, WITH_LINES};
-use engine::hot::recording;
+use engine::hot;
 use profile::hot::{HotFunction, Profile};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ fn key(function: &HotFunction) -> Key {
 impl Watched {
     fn look(&mut self) {
         let path: &Path = &self.path;
-        let Ok(Some(recording)) = recording::growing(path) else { return };
+        let Ok(Some(recording)) = hot::growing(path) else { return };
         let Ok(mut profile) = profile_of(&recording, &self.filter, &self.samples) else { return };
         if profile.samples > 0 {
             let is_new = self.send(&profile);
@@ -114,7 +114,7 @@ impl Watched {
     }
 
     fn calls(&self, name: String) {
-        let recording = catch_panic(|| recording::stream(&self.path, true));
+        let recording = catch_panic(|| hot::stream(&self.path, true));
         let found = recording.and_then(|read| read.ok().flatten().ok_or(Failure::NotYet));
         let found = found.and_then(|recording| {
             calls_of(&recording, &self.filter, &self.samples, &mut None, &name)

@@ -1,16 +1,27 @@
 //! Entries of hot blocks counted by probes: all of them in one further run of the command, or in a
 //! window of a live process.
+//! The command or process to count in.
+//! Why a block has no entries.
+//! Whether a further run ended like the one that was sampled.
 
-use super::count_ask::CountAsk;
-use super::not_counted::NotCounted;
-use super::same_end::cut_short;
+use pmu::Command;
 use pmu::perf::Signals;
-use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
-use profile::hot::{HotBlock, Profile};
-use report::documents::Report;
+use probe::count::{Counts, FunctionCounts, Uncounted, Wanted, count, count_process};
+use profile::hot::{HotBlock, Profile, Unavailable};
+use report::documents::{Exit, Report};
+use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
-use tma::{ErrorKind, Result};
+use tma::{Error, ErrorKind, Result};
+
+/// The command or process to count in.
+#[derive(Debug, Clone)]
+pub enum CountAsk {
+    /// Further runs of this command.
+    Command(Command),
+    /// A window of this process.
+    Process(i32),
+}
 
 /// So long a live process is counted.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -182,4 +193,56 @@ fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -
         });
     }
     notes
+}
+
+/// Why a block has no entries.
+#[derive(Debug, Clone)]
+pub(super) enum NotCounted {
+    /// Its code is in no file that can be read.
+    NoFile(Unavailable),
+    /// It is in no function.
+    NoFunction,
+    /// The run or the window failed.
+    Run(Error),
+    /// The run was over before any probe was set.
+    Unplanned(Uncounted),
+    /// It has no probe, and none around it tell.
+    Probes(Uncounted),
+    /// The run ended otherwise than the sampled one.
+    OtherEnd(&'static str),
+    /// Its file has no block there.
+    NoBlock,
+    /// Nothing came to it in the window.
+    NotEntered,
+}
+
+impl fmt::Display for NotCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Unplanned(why) = self {
+            return why.fmt(f);
+        }
+        f.write_str("not counted: ")?;
+        f.write_str(match self {
+            Self::NoFile(why) => return why.fmt(f),
+            Self::Run(error) => return error.fmt(f),
+            Self::Unplanned(why) | Self::Probes(why) => return why.fmt(f),
+            Self::OtherEnd(why) => why,
+            Self::NoFunction => "it has no function",
+            Self::NoBlock => "no block begins at its address in the file",
+            Self::NotEntered => "it was not entered in the window",
+        })
+    }
+}
+
+/// Why a run is not like the one that was sampled, so that its counts say nothing of that.
+pub(super) fn cut_short(
+    report: &Report,
+    ended: Option<pmu::Exit>,
+    interrupted: Option<i32>,
+) -> Option<&'static str> {
+    if interrupted.is_some() {
+        return Some("interrupted");
+    }
+    let same = report.exit? == Exit::from(ended?);
+    (!same).then_some("a further run of the command ended otherwise than the first")
 }

@@ -1,10 +1,8 @@
 //! Reads the files, chooses their tables and evaluates the counts.
+//! How deep a tree is shown: the level that the recording has all of.
 
-use super::ask::ImportAsk;
-use super::level::{deepest_complete, next_level};
-use super::which_table::{choice, nothing_read, sibling};
-use crate::topdown::advise::advise;
-use crate::topdown::{software, target};
+use super::{ImportAsk, choice, nothing_read, sibling};
+use crate::topdown::{self, advise, software};
 use profile::counts::{self, Imported, Over, Recording};
 use profile::session::NO_SAMPLES;
 use report::documents::report::Unread;
@@ -13,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
-use tma::quantity::Measured;
+use tma::quantity::{Measured, Missing};
 use tma::tables::texts::Texts;
-use tma::tables::{Const, CoreKind, Library, Table};
+use tma::tables::{Const, CoreKind, EventId, Library, Table};
 use tma::tree::Evaluator;
 use tma::{Error, Result};
 
@@ -142,7 +140,7 @@ fn frame(
         report.command = words.filter(|w: &Vec<String>| !w.is_empty());
         let target = session.header.get("target").cloned();
         report.target = target.and_then(|target| serde_json::from_value(target).ok());
-        report.subject.extend(report.target.as_ref().and_then(target::words));
+        report.subject.extend(report.target.as_ref().and_then(topdown::words));
         let warning = session.header.get("warning").and_then(|w| w.as_str());
         report.notes.extend(warning.map(str::to_owned));
     }
@@ -282,4 +280,64 @@ fn software_parts<'a>(
     let here: Vec<_> = imported.software.iter().filter(|s| wanted(s.interval)).collect();
     let whole = here.iter().any(|s| s.interval.is_none());
     here.into_iter().filter(move |s| !whole || s.interval.is_none()).map(|s| &s.values)
+}
+
+/// Events that a note lists.
+const LISTED: usize = 3;
+
+/// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
+/// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
+pub(super) fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
+    let mut complete = vec![true; table.depth() as usize + 1];
+    for counts in parts {
+        let evaluation = evaluator.values(counts);
+        for (n, node) in table.tree() {
+            let value = &evaluation.nodes[usize::from(n)].quantity.value;
+            complete[node.level as usize] &= matches!(value, Ok(_) | Err(Missing::Undefined(_)));
+        }
+    }
+    (1..=table.depth()).rev().find(|&l| complete[l as usize]).unwrap_or(1)
+}
+
+/// Why the level after the deepest complete one is not shown, where the recording has part of it.
+pub(super) fn next_level(
+    table: &Table,
+    evaluator: &mut Evaluator,
+    parts: &[&Counts],
+    level: u32,
+) -> Option<String> {
+    let next = level + 1;
+    let nodes = || table.tree().filter(|(_, node)| node.level == next);
+    let mut some = false;
+    let mut lacking: Vec<EventId> = Vec::new();
+    for counts in parts {
+        let evaluation = evaluator.values(counts);
+        let has_value = |n| evaluation.nodes[usize::from(n)].quantity.value.is_ok();
+        some |= nodes().any(|(n, _)| has_value(n));
+        let counted = |event: &EventId| {
+            counts.groups.iter().any(|group| {
+                let at = group.events().position(|own| own == *event);
+                at.is_some_and(|at| group.total(at).is_ok())
+            })
+        };
+        for (n, _) in nodes().filter(|(n, _)| !has_value(*n)) {
+            let needs = table.events_of(n, false).iter().filter(|event| !counted(event));
+            lacking.extend(needs);
+        }
+    }
+    lacking.sort_unstable();
+    lacking.dedup();
+    if !some || lacking.is_empty() {
+        return None;
+    }
+    let name = |event: &EventId| table.events[usize::from(*event)].name.as_str();
+    let mut names: Vec<&str> = lacking.iter().take(LISTED).map(name).collect();
+    let more = format!("{} more", lacking.len().saturating_sub(LISTED));
+    if lacking.len() > LISTED {
+        names.push(&more);
+    }
+    Some(format!(
+        "level {next} is left out: the recording has no count of {}; --level {next} shows the rest of it",
+        names.join(", ")
+    ))
 }
