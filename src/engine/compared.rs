@@ -1,5 +1,5 @@
-//! Two measurements compared: reports, or recordings of which reports are made.
-//! Two commands measured alternately, so that other work of the machine disturbs both equally.
+//! Two measurements compared: reports, or recordings of which reports are made; and two commands measured alternately,
+//! so that other work of the machine disturbs both equally.
 
 use crate::hot::{FileKind, kind, stream};
 use crate::sampled::attributed;

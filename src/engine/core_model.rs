@@ -1,5 +1,5 @@
-//! The core that a measurement or analysis is about: its description and its latencies.
-//! Throughput and latency of instruction forms, as documents.
+//! The core that a measurement or analysis is about: its description, its latencies, and the throughput and latency of
+//! instruction forms measured on it.
 
 use crate::measured;
 use bench::microbench::{self, Bench, Connectors, Form, Measurement, Multiset};

@@ -1,6 +1,5 @@
-//! Checks of `tdtool doctor` besides counting: sampling, block measurement, the load of the machine, and what is known
-//! of the core.
-//! Findings of `tdtool doctor` on measuring blocks: whether one can be measured, and the layers of the sandbox.
+//! Checks of `tdtool doctor` besides counting: sampling, block measurement and the layers of its sandbox, the load of
+//! the machine, and what is known of the core.
 
 mod self_test;
 

@@ -1,5 +1,4 @@
-//! Counts of a file → the values of a table's nodes.
-//! Counts from rows `trial,event,value`, as `tdtool tables eval` reads them.
+//! Counts of a file, as rows `trial,event,value` → the values of a table's nodes (`tdtool tables eval`).
 
 use profile::counts::{Match, Names};
 use report::documents::evaluation::{Evaluation, Row};

@@ -7,34 +7,34 @@
 //! | [`hot`] | what is hot: samples of a recording or a command, its hottest functions |
 //! | [`sampled`] | samples → functions, loops and blocks of a report |
 //! | [`phases`] | intervals → phases of a run |
-//! | [`evaluated`] | counts of a file → values of a table's nodes |
+//! | [`evaluated`] | counts of a file, rows `trial,event,value` → values of a table's nodes |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
 //! | `typical` | which execution of its loop is a typical one |
 //! | `loop_path` | the path of most iterations of a captured loop |
 //! | [`estimate`](mod@estimate) | estimated top-down of a command, without a PMU |
-//! | [`core_model`] | the core that a measurement is about, and its latencies |
+//! | [`core_model`] | the core that a measurement is about, its latencies and instruction forms |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted`, `predicting` | mispredictions of the branches of these functions, modelled |
-//! | [`tested`] | a core by its self-test: answers, and the table that they leave |
-//! | `places` | addresses of code by file, for further runs |
+//! | [`tested`] | a core by its self-test: answers, in words, and the table that they leave |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | [`commands`], `conclusion` | commands that show more of code; what a report comes to |
-//! | [`compared`] | two reports or recordings compared |
-//! | `nesting` | functions that may call themselves; their calls and returns |
+//! | [`compared`] | two reports or recordings compared, two commands measured alternately |
+//! | `nesting` | functions that may call themselves, their calls and returns; loads that branches wait for |
+//! | `trips` | trips of loops, from outcomes of branches |
+//! | `subject` | records of single instructions in further runs, addresses of code |
 //! | [`regions`] | regions that a program marks |
-//! | [`function_name`] | functions by the names that people write; the largest of a file |
-//! | [`block`] | a block measured and explained |
+//! | [`function_name`] | functions by the names that people write, also of a debug file; the largest of a file |
+//! | [`block`] | a block measured and explained, or two measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
 //! | [`predict`] | a block predicted from tables, on this core or another |
-//! | `missing_code` | notes on modules whose code is not here |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`measured`] | facts of this core that were measured on it |
-//! | [`steps`] | long work step by step, with the time that is left |
+//! | [`steps`] | long work step by step, with the time that is left; functions that it calls meanwhile |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
@@ -58,10 +58,8 @@ mod loads;
 mod loop_path;
 pub mod measured;
 mod mispredicted;
-mod missing_code;
 mod nesting;
 pub mod phases;
-mod places;
 pub mod predict;
 mod predicting;
 pub mod prefetch;

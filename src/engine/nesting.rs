@@ -1,8 +1,7 @@
-//! Recorded entries of functions → calls and returns: what was called with a stack pointer that is not above
-//! the one of a later entry has returned before.
-//! Functions that may call themselves, through others of the same set, too: only calls that nest deeply make
-//! a return that is not predicted.
-//! For how many loads of its own block a branch waits.
+//! How branches of counted functions nest and wait. Recorded entries → calls and returns: what was called with a stack
+//! pointer that is not above the one of a later entry has returned before. Functions that may call themselves, through
+//! others of the same set, too: only calls that nest deeply make a return that is not predicted. And for how many loads
+//! of its own block a branch waits.
 
 use branches::predictor::{Branch, Kind};
 use iced_x86::{

@@ -1,5 +1,4 @@
-//! Long work as steps, each shown as it begins, with the time that is left.
-//! Functions that long work calls meanwhile.
+//! Long work as steps, each shown as it begins, with the time that is left; and functions that it calls meanwhile.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Records of single instructions, in a further run of a command or a further window of a live process.
+//! Records of single instructions, in a further run of a command or a further window of a live process; and addresses of
+//! code by file: what such runs count or record.
 
 use pmu::Command;
 use pmu::perf::Signals;
@@ -8,6 +9,10 @@ use probe::facts::Function;
 use probe::plan::Request;
 use report::documents::count::Cost;
 use report::documents::{Exit, Purpose};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tma::Result;
 
@@ -63,3 +68,6 @@ impl Subject<'_> {
 pub(crate) fn notes(run: Purpose, recorded: &Recorded) -> impl Iterator<Item = String> {
     recorded.notes.iter().map(move |note| format!("{run}: {note}"))
 }
+
+/// Addresses of code (p_vaddr) by file.
+pub type Places = Arc<BTreeMap<PathBuf, Vec<Range<u64>>>>;

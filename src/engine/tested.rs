@@ -1,5 +1,4 @@
-//! A core by its self-test: the answers where they are needed now, and which of several tables they leave.
-//! The self-test in words: names of its answers, and why one is open.
+//! A core by its self-test: the answers where they are needed now, in words, and which of several tables they leave.
 
 use bench::{BlockMeasurer, Options, Pmu};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Recorded outcomes of branches → trips of loops.
-//! prefetch::Trips of a loop from recorded branches: the one rule for all documents ([`loads::prefetch::Trips`]).
+//! Outcomes of branches → trips of loops: of all branches of a function, or of recorded ones, by the one rule for all
+//! documents ([`loads::prefetch::Trips`]).
 
 use branches::stacks::{LoopSum, Sums};
 use branches::trips::{Body, Next, Outcome, Shape, Stream, Trips, add};

@@ -1,8 +1,6 @@
 //! The evidence of a piece of code: a loop, a block, or several. Cycles are of all its executions in the run, or of
-//! one, as long as they are all of the same.
-//! Why a share is not known, or what it may be instead.
-//! Values with intervals. Errors of independent values are combined in quadrature (first order); an interval
-//! need not be symmetric.
+//! one, as long as they are all of the same. Values have intervals, or a reason why they are not known: errors of
+//! independent values are combined in quadrature (first order); an interval need not be symmetric.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

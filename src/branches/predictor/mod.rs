@@ -2,7 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `history` | the global history and its folded copies |
+//! | `history` | the global history and its folded copies; sizes |
 //! | `tage` | TAGE for conditional branches, ITTAGE for indirect jumps and calls, and the banks that they share |
 //!
 //! Seznec and Michaud, "A case for (partially) TAgged GEometric history length branch prediction"

@@ -11,7 +11,7 @@ const PERIOD: u32 = 1 << 18;
 
 /// An entry; `T` is what it predicts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Entry<T> {
+struct Entry<T> {
     tag: u16,
     useful: u8,
     /// The prediction.
@@ -33,7 +33,7 @@ impl<T> Entry<T> {
 
 /// Where an entry is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+struct Place {
     pub bank: usize,
     index: usize,
     tag: u16,
@@ -41,7 +41,7 @@ pub(super) struct Place {
 
 /// The banks, shortest history first.
 #[derive(Debug)]
-pub(super) struct Banks<T> {
+struct Banks<T> {
     banks: Vec<Vec<Entry<T>>>,
     /// Logarithm of a bank's entries.
     size: u32,

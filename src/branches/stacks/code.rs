@@ -1,5 +1,5 @@
-//! The code around branches: what a branch is, and the control flow of its function.
-//! A branch backwards → the loop that it closes.
+//! The code around branches: what a branch is, the control flow of its function, and the loop that a branch backwards
+//! closes.
 
 use super::walk::{Calls, LoopShape};
 use iced_x86::FlowControl;

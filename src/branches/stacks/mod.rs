@@ -2,13 +2,13 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `analysis` | a recording → everything about one event |
 //! | `window` | a sample's branches, without what the hardware got wrong |
 //! | `counted` | what a sampled event counts |
-//! | `sums` | edges, ranges, sampled instructions |
+//! | `sums` | edges, ranges, sampled instructions, distributions |
 //! | `walk` | a loop, and the way through it: iterations, trips |
-//! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
 //! | `code` | the code around branches: functions, loops, calls |
-//! | `analysis` | a recording → everything about one event |
+//! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
 //!
 //! Semantics: linux/perf_event.h (`perf_branch_entry`): entries are newest first, and the cycles of an
 //! entry are those since the branch *before* it. Ranges as in llvm-profgen and AutoFDO; iterations

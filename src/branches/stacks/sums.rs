@@ -1,5 +1,4 @@
-//! Windows → edges, ranges and sampled instructions.
-//! A distribution of whole numbers: cycles or trips.
+//! Windows → edges, ranges and sampled instructions, with distributions of cycles and trips.
 
 use super::window::{Edge, Edges, Range, Skipped, Window};
 use profile::address_space::ModuleAddress;

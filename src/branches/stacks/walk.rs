@@ -1,10 +1,8 @@
-//! A loop, and the way of a program through it.
+//! A loop, and the way of a program through it: windows → iterations and trips of all loops.
 //!
-//! An *iteration* is the time from one back edge to the next, of one execution of the loop and within
-//! one window: the cycles of all branches after the first, up to and including the second. A *trip count*
-//! is how often an execution entered the head; it is complete only if the window shows how the loop was
-//! entered and how it was left.
-//! Windows → iterations and trips of all loops.
+//! An *iteration* is the time from one back edge to the next, of one execution of the loop and within one window: the
+//! cycles of all branches after the first, up to and including the second. A *trip count* is how often an execution
+//! entered the head; it is complete only if the window shows how the loop was entered and how it was left.
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
-//! Samples → windows: the last branches before each, with their modules, without what the hardware
-//! got wrong.
-//! Branches with their targets, numbered: events repeat few of them.
+//! Samples → windows: the last branches before each, with their modules, without what the hardware got wrong. Branches
+//! with their targets are numbered: events repeat few of them.
 
 use super::counted::Counts;
 use profile::address_space::{AddressSpaces, ModuleAddress};

@@ -1,14 +1,9 @@
-//! Recorded branches → edges, ranges, blocks, loops, calls.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `rows` | an analysis → rows of the document |
-//! The kind of a file, by its content, and its analysis.
+//! Recorded branches → edges, ranges, blocks, loops, calls: the kind of a file, by its content, and its analysis.
+//! `rows`: the analysis as rows of the document.
 
 pub mod rows;
 
-use crate::hot::stream;
-use crate::missing_code::add_new;
+use crate::hot::{add_new, stream};
 use branches::stacks::{Analysis, analyse, of_counts};
 use profile::files::{Program, SearchPaths};
 use profile::module::{Module, ModuleKind};

@@ -1,8 +1,7 @@
-//! The analysis of an event → rows of the document.
-//! Edges of an event → calls between functions, targets of indirect branches.
-//! Edges and blocks of an event → branches that are hard to predict.
+//! The analysis of an event → rows of the document, also of calls between functions, targets of indirect branches, and
+//! branches that are hard to predict.
 
-use crate::missing_code::{WithoutCode, add_new};
+use crate::hot::{WithoutCode, add_new};
 use crate::trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,

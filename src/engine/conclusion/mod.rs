@@ -1,9 +1,4 @@
-//! Conclusions of a report: its verdict in one or two sentences, and commands that show more.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `verdict` | the verdict |
-//! | `next` | what to do next |
+//! Conclusions of a report: its verdict in one or two sentences (`verdict`), and commands that show more (`next`).
 
 mod next;
 mod verdict;

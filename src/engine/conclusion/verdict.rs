@@ -1,5 +1,4 @@
 //! The verdict: what takes the time, with the number, as far as it is known.
-//! Facts of the document that the verdict and the next steps are based on.
 
 use estimate::Part;
 use profile::event::EventKind;

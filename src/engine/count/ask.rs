@@ -1,9 +1,8 @@
-//! A question for counts.
-//! The program of a command or process.
+//! A question for counts: the command or process, and the file of its program.
 
 use crate::hot::hottest::Hottest;
-use crate::places::Places;
 use crate::steps::{Callback, Step};
+use crate::subject::Places;
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use pmu::Command;

@@ -1,6 +1,5 @@
-//! The functions to count: those of the command's own program or of given files, all or by name.
-//! Addresses of blocks that are given by hand.
-//! The functions to count, by a sampled run of the command.
+//! The functions to count: those of the command's own program or of given files, all, by name, or by a sampled run; and
+//! whether addresses that are given by hand are in them.
 
 use super::ask::{CountAsk, executable, program};
 use crate::function_name;

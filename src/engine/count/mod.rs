@@ -1,12 +1,12 @@
-//! Chosen functions of a command → exact counts of their blocks.
+//! Chosen functions of a command → exact counts of their blocks. Rows made of two runs that end differently are of
+//! different extents.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `ask` | what to count |
-//! | `choice` | the functions that are asked for, by name |
+//! | `ask` | what to count, and the file of its program |
+//! | `choice` | the functions: by name, by samples |
 //! | `first` | the run that is counted, and further ones |
-//! | `rows` | counts as rows of the document |
-//! Runs of one command with different ends: rows made of two of them are of different extents.
+//! | `rows` | counts as rows of the document; runs as they begin |
 
 pub(crate) mod ask;
 mod choice;

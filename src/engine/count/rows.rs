@@ -1,5 +1,4 @@
-//! Counts of a function as rows of the document.
-//! Runs of a count as they begin, with the time that is left.
+//! Counts of a function as rows of the document, and the runs of a count as they begin, with the time that is left.
 
 use super::ask::CountAsk;
 use super::choice::Chosen;

@@ -1,9 +1,5 @@
-//! A question for an estimate.
-//! Facts of a run that all pieces share.
-//! The hot functions of the samples: those whose code can be analysed, the kernel, and the others.
-//! The width and clock of this core.
-//! Steps as they begin, with the time that is left.
-//! Measurements in isolation end soon after a signal, whatever they are at.
+//! A question for an estimate, and what is known before the further runs: the hot functions, the width and clock of the
+//! core; and what accompanies all runs: steps as they begin, and the end after a signal.
 
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};

@@ -1,10 +1,9 @@
 //! Parts of the pieces of a function: each loop for itself, its other blocks together. A sample is often taken in the
 //! block after the one that took the time, so that the sum of blocks is known better than each of them.
-//! Mispredicted indirect calls of a run: where what they cost is sampled, and the evidence of a piece without the others.
-//! Marked regions: the parts of the pieces that their samples are in, by samples.
 //!
-//! A piece with samples in other regions, too, need not have the same parts in all of them: its intervals are widened
-//! to what is possible.
+//! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first. Marked regions have the
+//! parts of the pieces that their samples are in, by samples. A piece with samples in other regions, too, need not have
+//! the same parts in all of them: its intervals are widened to what is possible.
 
 use super::evidence::{Branches, Context};
 use super::isolated::Found;

@@ -8,7 +8,7 @@ use super::latency::{self, Accesses, Footprint};
 use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::{NoLoads, Uncounted, Unmeasured};
 use super::schedule;
-use crate::places::Places;
+use crate::subject::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;

@@ -1,10 +1,9 @@
-//! Further runs of the command.
-//! Counts by module and address.
+//! Further runs of the command, and their counts by module and address.
 
 use super::ask::{EstimateAsk, Functions};
 use super::reasons::Uncounted;
 use crate::count::{CountAsk, First};
-use crate::places::Places;
+use crate::subject::Places;
 use pmu::perf::Signals;
 use report::documents::Purpose;
 use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};

@@ -1,13 +1,13 @@
-//! Inputs of the document: facts of the run, counts, measurements in isolation and recordings.
-//! The document before it is complete: what the runs and measurements until now give.
+//! Inputs of the document: facts of the run, counts, measurements in isolation and recordings; and the document before
+//! all of them are complete.
 
 use super::ask::{EstimateAsk, Functions, Shared};
 use super::further::{Counted, Wanted};
 use super::isolated::Found;
 use super::pieces::Function;
 use super::reasons::Unmeasured;
-use crate::places::Places;
 use crate::steps::Callback;
+use crate::subject::Places;
 use report::documents::estimate::Estimate;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

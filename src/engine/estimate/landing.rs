@@ -1,6 +1,6 @@
-//! Mispredicted indirect calls: while the core recovers from one its callee begins, so that part of what it costs is
-//! sampled there. What the calls' own blocks have no room for goes to the functions that are called so.
-//! Whether mispredictions can matter, before they are recorded.
+//! How often branches can be mispredicted, before that is recorded; and mispredicted indirect calls: while the core
+//! recovers from one its callee begins, so that part of what it costs is sampled there. What the calls' own blocks have
+//! no room for goes to the functions that are called so.
 
 use super::further::Counted;
 use super::pieces::Function;

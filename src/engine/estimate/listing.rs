@@ -1,9 +1,9 @@
-//! The instructions of the document's loops and blocks, and what counts, branches and loads say of each.
-//! Which instructions of a loop or block the parts of its time go to: Retiring by µops, Bad Speculation by
-//! mispredictions, Core Bound to the critical path, Memory Bound by what loads take beyond the first cache; what has
-//! no such evidence, and fetching, by samples.
-//! The source lines of the document's functions: the parts of a line's time are those of the loops and blocks that
-//! its samples are in.
+//! The instructions of the document's loops and blocks with counts, branches and loads of each, and source lines with
+//! the parts of the loops and blocks that their samples are in.
+//!
+//! The parts of a loop or block go to its instructions: Retiring by µops, Bad Speculation by mispredictions, Core Bound
+//! to the critical path, Memory Bound by what loads take beyond the first cache; what has no such evidence, and
+//! fetching, by samples.
 
 use super::evidence::Context;
 use super::latency;
@@ -198,7 +198,7 @@ struct Weight {
 }
 
 /// Enters the share of the row's parts that each of its instructions has.
-pub(super) fn enter_causes(row: &mut Row, context: &Context) {
+fn enter_causes(row: &mut Row, context: &Context) {
     let weights = weights(row, context);
     let found = divided(&row.parts, &weights);
     for (one, causes) in row.code.iter_mut().zip(found) {

@@ -1,26 +1,26 @@
 //! Estimated top-down of a command, without a PMU: further runs and isolated measurements → evidence of each hot
-//! loop and block → parts of its time (the model is the crate `estimate`).
+//! loop and block → parts of its time (the model is the crate `estimate`). Here are the runs, in order, and the document
+//! from all of them.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `ask` | the question |
+//! | `ask` | the question, hot functions, width and clock; steps, signals |
+//! | `further` | further runs of the command, and their counts |
+//! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
+//! | `schedule` | which pieces are measured in isolation, and with the program's own values |
+//! | `isolated` | loops and blocks measured in isolation |
 //! | `known` | the inputs of the document |
 //! | `recording` | the runs after the first, in order, and the document from them |
-//! | `further` | further runs of the command |
-//! | `schedule` | which pieces are measured in isolation |
 //! | `reasons` | reasons for unknown evidence of a piece |
-//! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
-//! | `isolated` | loops and blocks measured in isolation |
 //! | `evidence` | everything known of a piece |
-//! | `divided` | evidence of pieces → parts: loops, and other blocks together |
-//! | `landing` | mispredicted indirect calls, whose cost is sampled in the callee, too |
-//! | `latency` | costs of its loads and stores |
-//! | `rows` | rows of the document |
+//! | `latency` | costs of its loads and stores, and of fetching it |
+//! | `landing` | mispredictions, also of indirect calls, whose cost is sampled in the callee, too |
+//! | `divided` | evidence of pieces → parts: loops, other blocks together, marked regions |
+//! | `rows` | all measurements → the document and its rows, live or replayed |
+//! | `listing` | instructions and source lines of the rows, with their parts |
+//! | `words` | the bottleneck in a sentence, its grounds, the next step |
 //! | `kept`, `redacted` | the evidence as a document; without names |
 //! | `replay` | a document from that; whether its parts belong together |
-//! | `listing` | their instructions, with counts and loads of each |
-//! | `words` | the bottleneck in a sentence |
-//! The runs, in order, and the document from all of them.
 
 mod ask;
 mod divided;

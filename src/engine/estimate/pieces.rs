@@ -1,7 +1,5 @@
 //! A function's code with its samples and entries → pieces whose time is analysed: loops without calls (of outer loops
 //! what is not in inner ones) with more than one iteration an entry, blocks with enough samples, and the rest together.
-//! The paths through a loop, by how often their edges were taken.
-//! How long the instructions of a block can wait for each other.
 
 use super::further::Counted;
 use super::reasons::Uncounted;

@@ -1,5 +1,5 @@
-//! The runs after the counted one, in order, and what the document is made from.
-//! Chooses the code of which loads are recorded: that which is unexplained without them, as far as time allows.
+//! The runs after the counted one, in order, with the choice of the code of which loads are recorded: that which is
+//! unexplained without them, as far as time allows.
 
 use super::ask::Progress;
 use super::divided::{Waits, divided, landing};
@@ -11,8 +11,8 @@ use super::listing::{self, Listed, of_profile};
 use super::pieces::{Function, Piece};
 use super::words::Runs;
 use super::{landing, rows};
-use crate::places::Places;
 use crate::steps::Left;
+use crate::subject::Places;
 use estimate::Part;
 use profile::hot::Profile;
 use report::documents::Purpose;

@@ -1,5 +1,5 @@
-//! An estimate from its evidence, by the same code as the live one: no processor and no program are needed.
-//! Checks whether saved evidence can be evaluated: a file may hold anything.
+//! An estimate from its evidence, by the same code as the live one: no processor and no program are needed. A file may
+//! hold anything, so it is checked first.
 
 use super::ask::{Clock, EstimateAsk, Functions, Shared};
 use super::further::{Counted, Wanted};

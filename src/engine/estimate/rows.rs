@@ -1,5 +1,5 @@
-//! Rows of the document.
-//! Measurements → the document: one function for live and for replayed evidence, so that both say the same.
+//! Measurements → the document and its rows: one function for live and for replayed evidence, so that both say the
+//! same.
 
 use super::ask::Functions;
 use super::divided::{Divided, Waits, divided, piece_parts};

@@ -1,5 +1,5 @@
-//! Which pieces are measured in isolation.
-//! Loops and blocks with the program's own values: registers and memory where a further run reaches them.
+//! Which pieces are measured in isolation, and their measurement with the program's own values: registers and memory
+//! where a further run reaches them.
 
 use super::ask::{Interrupt, Progress, Shared};
 use super::isolated::{Found, Isolation, of};
@@ -156,11 +156,7 @@ struct Captured {
 
 /// Whether other values may take another time: where the code took more than `cycles`, the program's own, in isolation,
 /// has divisions, or several paths to decide on.
-pub(super) fn matter(
-    at: PieceOf,
-    made_up: &std::result::Result<Found, Unmeasured>,
-    cycles: f64,
-) -> bool {
+fn matter(at: PieceOf, made_up: &std::result::Result<Found, Unmeasured>, cycles: f64) -> bool {
     let is_slower = match made_up {
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
         Err(_) => true,

@@ -1,6 +1,5 @@
-//! The bottleneck in a sentence.
-//! Reasons for a piece's time beside its parts: its bound in isolation, its loads and stores.
-//! The next step: a command that shows more of a bottleneck.
+//! Sentences on the result: the bottleneck, why a piece takes its time (its bound in isolation, its loads and stores),
+//! and the next step.
 
 use super::evidence::Context;
 use super::isolated::Found;

@@ -1,17 +1,13 @@
-//! Hot code: the samples of a recording or a command, and its hottest functions.
-//!
-//! | file | concern |
-//! |---|---|
-//! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
-//! A recording with samples, from whatever file it is in.
-//! Source files of a program, where they can be found.
-//! A file for samples that are read once.
+//! Hot code: a recording with samples, from whatever file it is in, also a temporary one; source files of its programs,
+//! and notes on modules whose code is not here. `hottest`: the functions of a command that hold most of its samples.
 
 pub mod hottest;
 
 use pmu::machine::describing;
 use profile::counts::folder_error;
+use profile::files::{SearchPaths, missing};
 use profile::kept::{self, unnamed};
+use profile::module::{Module, ModuleKind};
 use profile::recording::Stream;
 use profile::{perfdata, session};
 use report::documents::{evidence_file, report_file};
@@ -291,3 +287,52 @@ impl Temporary {
 
 /// The remedy where samples have no room.
 const REMEDY: &str = "set TMPDIR to a folder with free space, or leave out the code with --no-code";
+
+/// Rows without code: how many samples, branches or loads each module has.
+#[derive(Debug, Default)]
+pub(crate) struct WithoutCode(BTreeMap<String, u64>);
+
+impl WithoutCode {
+    /// Adds to the rows of a module. The kernel and memory without a file are no programs that could be given.
+    pub fn add(&mut self, module: &str, count: u64) {
+        if !module.is_empty() && !module.starts_with('[') {
+            let sum = self.0.entry(module.to_owned()).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// A note on each module. `one` or `many` are counted: `sample`, `samples`; `left_out` is the rest of the sentence. Why its code
+    /// is not known follows from `modules` and from the places that were searched.
+    pub fn notes(
+        &self,
+        modules: &[Module],
+        search: &SearchPaths,
+        one: &str,
+        many: &str,
+        left_out: &str,
+    ) -> Vec<String> {
+        let note = |(path, count): (&String, &u64)| {
+            let what = if *count == 1 { one } else { many };
+            let mut own = modules.iter().filter(|module| module.path == *path);
+            let why = own.find_map(|module| Some((missing(search, module)?, module.kind)));
+            let why = match why {
+                None => String::new(),
+                Some((why, ModuleKind::File)) => {
+                    format!(", and its addresses are offsets in the file: {why}")
+                }
+                Some((why, _)) => format!(": {why}"),
+            };
+            format!("without the code of {path} ({count} {what}) {left_out}{why}")
+        };
+        self.0.iter().map(note).collect()
+    }
+}
+
+/// Adds notes that a document does not have yet.
+pub(crate) fn add_new(to: &mut Vec<String>, notes: Vec<String>) {
+    for note in notes {
+        if !to.contains(&note) {
+            to.push(note);
+        }
+    }
+}

@@ -2,20 +2,18 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `sites` | the loads and stores of the blocks that are entered most often |
+//! | `sites` | the loads and stores of the blocks that are entered most often, and a run that times loads |
 //! | `heap` | where the memory was allocated |
 //! | `rows` | all that as rows of the document |
 //!
-//! Each kind of record has a run of its own: probes of one would be part of what the other sees.
-//! A run that records addresses and values of loads, addresses of stores, and what memory is allocated meanwhile → their
-//! classes, and where that memory comes from.
+//! Each kind of record has a run of its own: probes of one would be part of what the other sees. The run here records
+//! addresses and values of loads, addresses of stores, and what memory is allocated meanwhile.
 
 mod heap;
 mod rows;
 mod sites;
 
-use crate::places::Places;
-use crate::subject::{self, Subject};
+use crate::subject::{self, Places, Subject};
 use heap::{Allocators, Found, found};
 use loads::pattern::{Classified, Event, Load, classify};
 use probe::bursts::{Pace, Recorded};
@@ -98,7 +96,7 @@ const SHORT: Pace = Pace { pause: 4.0, ..PACE };
 const STACK: u32 = 9;
 
 /// Records in processes that have code of these files, and finds the loads, their classes and what memory they read.
-pub(super) fn run(
+fn run(
     subject: &mut Subject<'_>,
     wanted: &[Wanted],
     files: &BTreeSet<PathBuf>,

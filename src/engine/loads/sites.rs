@@ -1,8 +1,7 @@
-//! The loads and stores of the blocks that are entered most often.
-//! A run that times single executions of loads, and loads of known levels on this host.
+//! The loads and stores of the blocks that are entered most often, and a run that times single executions of loads,
+//! also of loads of known levels on this host.
 
-use crate::places::Places;
-use crate::subject::Subject;
+use crate::subject::{Places, Subject};
 use isa::code::text;
 use loads::latency::{Calibration, Histogram, Level, Timed, granularity};
 use loads::pattern::{Part, origins};

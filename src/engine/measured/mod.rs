@@ -1,9 +1,5 @@
-//! Facts of this core that were measured on it: made, saved for the next process, and set beside what a table states.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `table` | the start of a table of this processor |
-//! Measured facts in the user's cache folder, for the next process on the same processor.
+//! Facts of this core that were measured on it: made, saved in the user's cache folder for the next process on the same
+//! processor, and set beside what a table states (`table`).
 
 mod table;
 
@@ -132,7 +128,7 @@ fn processor(core: &Core) -> String {
 }
 
 /// The file of a processor; none for an unknown one.
-pub(super) fn facts_file(cache: &Path, core: &Core) -> Option<PathBuf> {
+fn facts_file(cache: &Path, core: &Core) -> Option<PathBuf> {
     let Cpu { vendor, family, model, stepping, .. } = &core.cpu;
     let is_plain = vendor.chars().all(|c| c.is_ascii_alphanumeric()) && !vendor.is_empty();
     let print =
@@ -142,7 +138,7 @@ pub(super) fn facts_file(cache: &Path, core: &Core) -> Option<PathBuf> {
 }
 
 /// The facts in the file; none if they are not of this processor and version.
-pub(super) fn read_facts(path: &Path, core: &Core) -> Option<Facts> {
+fn read_facts(path: &Path, core: &Core) -> Option<Facts> {
     let file: File = serde_json::from_slice(&read(path, MAX_BYTES).ok()?).ok()?;
     let is_sound = |facts: &Facts| {
         let known = facts.0.keys().filter_map(|kind| facts.known(*kind));
@@ -154,7 +150,7 @@ pub(super) fn read_facts(path: &Path, core: &Core) -> Option<Facts> {
 }
 
 /// Writes the file; where that is not possible, they are measured again when asked for.
-pub(super) fn save_facts(path: &Path, core: &Core, facts: &Facts) {
+fn save_facts(path: &Path, core: &Core, facts: &Facts) {
     let file = File { version: VERSION, processor: processor(core), facts: facts.clone() };
     let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
     let _ = keep(path, &text, MAX_BYTES);

@@ -1,5 +1,5 @@
-//! The start of a table of this processor: what was measured, and one event that every core of its vendor counts.
-//! Each measured fact beside what the table states, or the system of its caches.
+//! The start of a table of this processor: what was measured, and one event that every core of its vendor counts. Each
+//! measured fact beside what the table states, or the system of its caches.
 
 use report::documents::facts::{Agreement, Row};
 use std::fmt::{self, Write as _};

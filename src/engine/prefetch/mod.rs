@@ -19,8 +19,7 @@ pub use in_flight::{HostMisses, misses_in_flight};
 pub use probed::prefetch_by_probes;
 pub use rows::{Cycles, Host, Measure};
 
-use crate::hot::stream;
-use crate::missing_code::{WithoutCode, add_new};
+use crate::hot::{WithoutCode, add_new, stream};
 use candidates::Evidence;
 use profile::files::SearchPaths;
 use profile::module::Module;

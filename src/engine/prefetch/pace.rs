@@ -1,5 +1,5 @@
-//! Counts and samples of a command → what bounds a loop whose misses are prefetched.
-//! The path that most iterations of a counted loop take, as one block that can be measured.
+//! Counts and samples of a command → what bounds a loop whose misses are prefetched; the path that most of its
+//! iterations take is measured as one block.
 
 use super::candidates::{Candidate, NoCycles, place};
 use super::rows::Host;

@@ -1,7 +1,5 @@
-//! Events to sample on the cores of this machine, as the kernel takes them.
-//! perf's names of events, and the modifiers after their colon.
-//! Notes on what is sampled. A session keeps them as words, which are read again here.
-//! Why something cannot be sampled.
+//! Events to sample on the cores of this machine, as the kernel takes them: perf's names with the modifiers after their
+//! colon, why something cannot be sampled, and notes, which a session keeps as words that are read again here.
 
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;

@@ -1,14 +1,14 @@
-//! A live measurement whose counts and samples go to a session file while it runs.
+//! A live measurement whose counts and samples go to a session file while it runs. Here are samples without counts of
+//! the whole run, of a command or process that something else starts and follows.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `sample` | what is sampled: that, what locates nodes, else cycles or the CPU clock |
-//! | `chooser` | events as the kernel takes them |
-//! | `by_name` | events that a user has named |
+//! | `chooser` | events as the kernel takes them, and notes on them |
+//! | `by_name` | events that a user has named, that locate nodes, that count level 1 |
 //! | `hardware` | records of branches and loads |
-//! | `session` | the session file |
-//! | `kept_programs` | copies of programs that no path leads to afterwards |
-//! Samples of a command or process that something else starts and follows, without counts of the whole run.
+//! | `session` | the measurement that is recorded |
+//! | `kept_programs` | the session file, and copies of programs that no path leads to afterwards |
 
 mod by_name;
 mod chooser;

@@ -1,5 +1,5 @@
-//! Chooses the event to sample: one that locates a node, else cycles, else the CPU clock; and why.
-//! A question for samples.
+//! A question for samples, and the event that they are of: one that locates a node, else cycles, else the CPU clock;
+//! and why.
 
 use super::chooser::{Chooser, Note, PRECISE, WhyNot};
 use crate::topdown::live::CountedCore;

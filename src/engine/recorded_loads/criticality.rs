@@ -1,5 +1,4 @@
-//! Sampled loads → critical ones.
-//! Access patterns of sampled loads, from the code around them.
+//! Sampled loads → critical ones, with their access patterns from the code around them.
 
 use super::event::{Sampled, Site};
 use super::executed::{Code, Executed};
@@ -158,7 +157,7 @@ pub(super) fn patterns(sites: impl Iterator<Item = Site>, code: &mut Code) -> Pa
 
 /// Whether a hardware prefetcher follows the addresses: they are constant or have a stride in the innermost loop
 /// that is no short one.
-pub(super) fn regularity(access: &Access, module: &Module, executed: &Executed) -> Regularity {
+fn regularity(access: &Access, module: &Module, executed: &Executed) -> Regularity {
     for level in &access.levels {
         if level.unknown.is_some() {
             return Regularity::Unknown;

@@ -1,5 +1,5 @@
-//! Loads and stores that an event of a recording samples, and how it distorts them.
-//! The samples of a recording, one by one, as accesses to memory.
+//! Loads and stores that an event of a recording samples, how it distorts them, and its samples one by one as accesses
+//! to memory.
 
 use loads::recorded::{Access, DataSource, IbsOp, Operation, Snoop};
 use profile::address_space::{AddressSpaces, ModuleAddress};

@@ -1,5 +1,4 @@
-//! A recording → sums of its samples of loads and stores. Samples are not saved.
-//! An event with its sums, and what rows of all tables have.
+//! A recording → sums of its samples of loads and stores, with what rows of all tables have. Samples are not saved.
 
 use super::event::{Found, Site, accesses};
 use super::executed::Code;

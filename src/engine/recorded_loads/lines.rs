@@ -1,5 +1,4 @@
-//! Cache lines that several threads access → rows of the document.
-//! Sums → variables of the document.
+//! Sums → variables of the document, and cache lines that several threads access.
 
 use super::event::Site;
 use super::executed::{Code, memory};

@@ -3,17 +3,18 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `event` | what an event samples, and what that distorts |
+//! | `event` | what an event samples, what that distorts, its samples one by one |
 //! | `fields` | operands in the source: `node->next` |
 //! | `gather` | a recording → sums; samples are not kept |
 //! | `objects` | what samples access: static variables and their members, mappings, the stack |
-//! | `executed` | recordings of branches → executions, trips, hard branches |
-//! | `rows` | sums → loads, stores and variables of the document |
-//! | `lines` | shared cache lines of the document |
+//! | `executed` | the code; recordings of branches → executions, trips, hard branches |
+//! | `rows` | sums → loads and stores of the document |
+//! | `lines` | variables and shared cache lines of the document |
 //! | `slices` | their slices and critical paths |
-//! | `criticality` | critical loads of the document |
-//! Misses of the instruction cache with branch stacks → missed lines and prefetch sites.
-//! Loads and stores by the member of a structure that their operand is.
+//! | `criticality` | critical loads of the document, and access patterns |
+//!
+//! Here are also misses of the instruction cache with branch stacks → missed lines and prefetch sites, and loads and
+//! stores by the member of a structure that their operand is.
 
 mod criticality;
 pub(crate) mod event;
@@ -25,8 +26,7 @@ mod objects;
 pub(crate) mod rows;
 mod slices;
 
-use crate::hot::stream;
-use crate::missing_code::{WithoutCode, add_new};
+use crate::hot::{WithoutCode, add_new, stream};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use executed::{Code, Executed};
 use gather::{Of, gather};
@@ -225,7 +225,7 @@ fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow>
 }
 
 /// The members of an event's loads and stores, those with the largest share first.
-pub(super) fn field_rows(event: usize, loads: &[LoadRow], stores: &[LoadRow]) -> Vec<FieldRow> {
+fn field_rows(event: usize, loads: &[LoadRow], stores: &[LoadRow]) -> Vec<FieldRow> {
     let mut all: BTreeMap<(&str, u64, &str), Member> = BTreeMap::new();
     for (row, is_load) in
         loads.iter().map(|row| (row, true)).chain(stores.iter().map(|row| (row, false)))

@@ -1,6 +1,5 @@
-//! Where regions begin and end in files: their markers, and what is asked for by name.
-//! Which regions, of which command or process.
-//! Regions from one source line to another: `parse.c:120..140`.
+//! Which regions, of which command or process, and where they begin and end in files: by markers, by name, or from one
+//! source line to another (`parse.c:120..140`).
 
 use crate::function_name;
 use pmu::Command;
@@ -241,7 +240,7 @@ pub(super) fn of(begin: &str, end: &str) -> Result<Option<Lines>> {
 ///
 /// # Errors
 /// There is none.
-pub(super) fn between_lines(files: &[&Path], name: &str, lines: &Lines) -> Result<Vec<Site>> {
+fn between_lines(files: &[&Path], name: &str, lines: &Lines) -> Result<Vec<Site>> {
     let mut all = Vec::new();
     let mut symbols = Symbols::new(SearchPaths::default());
     let (mut begins, mut ends) = (false, false);

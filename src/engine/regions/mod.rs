@@ -1,10 +1,10 @@
-//! The regions of a command or process: its markers found, probed in one run or window, and what they logged as a document.
+//! The regions of a command or process: its markers found, probed in one run or window, and what they logged as a
+//! document: entries and times as rows.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `find` | the markers of files, and what is asked for by name |
+//! | `find` | what is asked for: markers of files, names, lines |
 //! | `trees` | where the time of each region goes, by samples of the run |
-//! Entries and times as rows.
 
 mod find;
 mod trees;

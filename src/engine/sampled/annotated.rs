@@ -1,6 +1,5 @@
-//! The source lines of a function with their samples, and the assembly of each.
-//! Functions of a profile by the names that people type.
-//! The callers and the callees of a function.
+//! The source lines of a function with their samples and the assembly of each, and its callers and callees; functions
+//! by the names that people type.
 
 use crate::hot::Sources;
 use profile::files::SearchPaths;
@@ -163,7 +162,7 @@ pub(super) fn function(profile: &Profile, name: &str) -> Result<Option<usize>> {
 }
 
 /// The error for a function without samples.
-pub(super) fn none_called(profile: &Profile, name: &str) -> Error {
+fn none_called(profile: &Profile, name: &str) -> Error {
     let error = Error::failed(format!("no samples in a function {name}"));
     let known = profile.functions.iter().map(|f| f.name.as_str());
     let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);

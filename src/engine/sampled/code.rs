@@ -1,21 +1,20 @@
-//! A recording's hot functions and blocks, into a report.
+//! Hot functions and blocks of a recording, into a report, and what it does not have of its code, with the reason.
 
 use super::annotated::{annotated, callees, callers, hottest};
 use super::entries::{self, CountAsk};
-use super::gaps::{compiled, no_trees, not_here, without_blocks};
 use super::located::{Located, Outputs, estimated, stacks};
 use super::per_function::{breakdown, per_function};
 use super::with_values::{Loops, measured};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::estimate::{EstimateAsk, estimate};
+use crate::hot::add_new;
 use crate::hot::hottest::kernel_share;
-use crate::missing_code::add_new;
 use crate::record::Note;
 use bench::Options;
 use pmu::Command;
-use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, Profile};
+use profile::files::{Gap, SearchPaths};
+use profile::hot::{Filter, HotBlock, HotFunction, Profile};
 use report::documents::Report;
 use report::documents::code_shape::shape;
 use report::documents::report_code::{BlockRow, EventPart, FunctionRow, LoopRow, Sampled};
@@ -301,4 +300,64 @@ fn shape_of(profile: &mut Profile, block: &HotBlock) -> Option<String> {
 /// The share of each event in addresses of a function, if there are several events.
 fn parts(profile: &Profile, function: usize, range: Range<u64>) -> Vec<EventPart> {
     profile.event_shares(function, &[range]).into_iter().map(EventPart::from).collect()
+}
+
+/// Share of the samples from which a missing program is noted.
+const WORTH_A_NOTE: f64 = 0.01;
+
+/// Why the hottest function of a file has no blocks, if so: it is for another processor, say.
+pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
+    let first = profile.functions.first()?;
+    let is_file = first.gap.is_none() && first.path.starts_with('/');
+    if !is_file || blocks.iter().any(|block| block.function == 0) {
+        return None;
+    }
+    let name = first.short.clone();
+    let found = profile.annotate(0);
+    let why = found.notes.first().filter(|_| found.blocks.is_empty())?;
+    Some(format!("{name} has no blocks: {why}"))
+}
+
+/// Advice for programs that are not where they were recorded.
+pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
+    let is_away = |row: &&HotFunction| {
+        let is_gone = matches!(row.gap, Some(Gap::NoFile(_)));
+        row.share >= WORTH_A_NOTE && is_gone && !is_compiled(&row.path)
+    };
+    let first = functions.iter().find(is_away)?;
+    Some(format!(
+        "{} has {:.1} % of the samples and is not here: --symfs DIR looks for it under DIR, --binary FILE \
+         is it",
+        first.module,
+        100.0 * first.share
+    ))
+}
+
+/// Advice for code without names that was compiled while the program ran.
+pub(super) fn compiled(profile: &Profile) -> Option<String> {
+    let share: f64 =
+        profile.functions.iter().filter(|of| is_compiled(&of.path)).map(|of| of.share).sum();
+    (share >= WORTH_A_NOTE).then(|| {
+        format!(
+            "{:.1} % of the samples is in code compiled at run time, without names: node --perf-basic-prof, Java with \
+             perf-map-agent and python3 -X perf name it; then measure again",
+            100.0 * share
+        )
+    })
+}
+
+/// Whether a mapping is one of memory without a file, as compilers at run time make it.
+fn is_compiled(path: &str) -> bool {
+    ["//anon", "[anon", "/memfd:", "/dev/zero"].iter().any(|begin| path.starts_with(begin))
+}
+
+/// Why there is no tree per function; recording notes it, too.
+pub(super) fn no_trees(profile: &Profile) -> Note {
+    Note::NoTree(match profile.reads().events.is_empty() {
+        true => "the samples hold no counts".to_owned(),
+        false => {
+            let events = profile.reads().events.join(", ");
+            format!("level 1 cannot be computed from {events}")
+        }
+    })
 }

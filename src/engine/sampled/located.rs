@@ -1,5 +1,5 @@
-//! Which nodes the sampled events locate, and which event a user means by `--by`.
-//! Folded stacks and flame graphs of a profile, for files and pages.
+//! Which nodes the sampled events locate, which event a user means by `--by`, and folded stacks and flame graphs of a
+//! profile, for files and pages.
 
 use crate::hot::described;
 use profile::counts::{Match, Names};

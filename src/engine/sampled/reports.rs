@@ -1,5 +1,5 @@
-//! Reports with hot code: of a recording, or of a live measurement with samples.
-//! Reports that are documents already, or of evidence, which is evaluated again.
+//! Reports with hot code: of a recording, of a live measurement with samples, of a document that is one already, or of
+//! evidence, which is evaluated again.
 
 use super::attributed::{known_time, profile};
 use super::code::{self, CodeAsk};

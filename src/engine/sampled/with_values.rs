@@ -1,6 +1,5 @@
-//! The loops around hot blocks with the program's own values, captured in further runs of the
+//! Hot blocks in isolation, and the loops around them with the program's own values, captured in further runs of the
 //! command.
-//! Hot blocks in isolation.
 
 use crate::block::Measurer;
 use crate::captured::{self, Subject};

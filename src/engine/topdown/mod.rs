@@ -1,13 +1,6 @@
-//! Counts → report: a live measurement or recorded counts, evaluated.
-//!
-//! | file | concern |
-//! |---|---|
-//! | [`live`](mod@live) | tables → nodes → groups → collector → report |
-//! | [`imported`](mod@imported) | recorded counts → report |
-//! | `software` | software counts under the document's names |
-//! Which nodes a report is about.
-//! The target of a measurement, in words and as options.
-//! Adds the texts of `events/nodes.toml` to findings.
+//! Counts → report: a live measurement ([`live`](mod@live)) or recorded counts ([`imported`](mod@imported)), evaluated;
+//! `software`: software counts under the document's names. Here is which nodes a report is about, the target of a
+//! measurement in words and as options, and the texts of `events/nodes.toml` for findings.
 
 pub mod imported;
 pub mod live;

@@ -1,9 +1,5 @@
-//! Values of general registers at the entries of functions and loops: a run that records some of the entries.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `summary` | the values of a register → what kind they are |
-//! The memory that addresses in registers point to.
+//! Values of general registers at the entries of functions and loops: a run that records some of the entries, and the
+//! memory that addresses in registers point to. `summary`: the values of a register → what kind they are.
 
 mod summary;
 

@@ -1,9 +1,9 @@
-//! Access patterns of loads, from the code alone: backward dataflow from the registers of a load's address
-//! over the loops around it.
+//! Access patterns of loads, from the code alone: backward dataflow from the registers of a load's address over the
+//! loops around it, on paths through one iteration.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `function` | the code of a function, with effects |
+//! | `function` | the code of a function, with effects; values of one iteration |
 //! | `run` | symbolic execution of one path |
 //! | `operations` | what single instructions compute |
 //! | `recurrence` | how places recur; rings of loads; slices |
@@ -14,7 +14,6 @@
 //! [`Class`]). Assumed: stores go nowhere else than to the address that they name; arithmetic of 32 bits does not
 //! overflow; a loop within an iteration has the same number of trips each time; callees preserve the registers that the
 //! System V ABI says.
-//! Paths through one iteration of a loop.
 
 mod function;
 mod motion;

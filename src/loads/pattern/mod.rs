@@ -1,16 +1,10 @@
-//! Access patterns of loads, from bursts of their addresses and values.
+//! Access patterns of loads, from bursts of their addresses and values: windows of all loads → the pattern of each
+//! within windows of its executions → their classes.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `origins` | which loads an address may be computed from: dataflow over a function |
-//!
-//! Classes by the operations that compute the address, after Ayers, Litz, Kozyrakis and Ranganathan,
-//! "Classifying Memory Access Patterns for Prefetching" (ASPLOS 2020): none is constant, an addition a
-//! stride, a load a pointer chase or indirect, all else irregular. Dataflow gives the candidates, and
-//! the recorded values confirm or refute them.
-//! Windows of all loads → their classes.
-//! Whether addresses are linear in values: address = offset + scale × value.
-//! The pattern of a load within windows of its executions.
+//! Classes by the operations that compute the address, after Ayers, Litz, Kozyrakis and Ranganathan, "Classifying
+//! Memory Access Patterns for Prefetching" (ASPLOS 2020): none is constant, an addition a stride, a load a pointer
+//! chase or indirect, all else irregular. Dataflow (`origins`: which loads an address may be computed from) gives the
+//! candidates, and the recorded values confirm or refute them: address = offset + scale × value.
 
 mod origins;
 #[cfg(test)]
@@ -157,12 +151,12 @@ fn most<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Option<(T, usize)> {
 }
 
 /// The element that occurs most often.
-pub(super) fn commonest<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Option<T> {
+fn commonest<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Option<T> {
     most(all).map(|(one, _)| one)
 }
 
 /// The element that occurs most often, if it does in enough of `of`.
-pub(super) fn prevailing<T: Ord + Copy>(all: impl Iterator<Item = T>, of: usize) -> Option<T> {
+fn prevailing<T: Ord + Copy>(all: impl Iterator<Item = T>, of: usize) -> Option<T> {
     let (one, count) = most(all)?;
     (count * AGREE.1 >= of * AGREE.0).then_some(one)
 }

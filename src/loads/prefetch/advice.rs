@@ -1,5 +1,4 @@
-//! Distance, loop and coverage of a prefetch.
-//! Miss cost ÷ cycles of an iteration → how many iterations ahead.
+//! Distance, loop and coverage of a prefetch: miss cost ÷ cycles of an iteration is how many iterations ahead.
 
 use super::cost::{Cost, Measured, Peak, Sampled, iteration_cost, peaks};
 use super::pace::{Pace, TripCount, Trips};
@@ -273,7 +272,7 @@ pub(super) fn ratio(mc: &Result<f64, Missing>, ic: &Result<Cost, Missing>) -> Re
 }
 
 /// The distance if all cycles of the lowest mode are IC.
-pub(super) fn least_distance(modes: &[Peak]) -> u64 {
+fn least_distance(modes: &[Peak]) -> u64 {
     let (Some(lowest), Some(highest)) = (modes.first(), modes.last()) else { return 1 };
     (highest.at - lowest.at).div_ceil(lowest.at.max(1)).max(1)
 }

@@ -1,9 +1,8 @@
-//! Cycles of an iteration without misses (IC).
-//! Peaks of a histogram by the continuous wavelet transform over several widths.
+//! Cycles of an iteration without misses (IC), from peaks of their histogram.
 //!
-//! As scipy's `find_peaks_cwt`, which APT-GET uses (Jamilan et al., EuroSys 2022): a peak is a maximum of the
-//! transform with the Ricker wavelet that several neighbouring widths agree on (Du, Kibbe and Lin, "Improved
-//! peak detection in mass spectrum", Bioinformatics 2006).
+//! Peaks are found by the continuous wavelet transform over several widths, as scipy's `find_peaks_cwt`, which APT-GET
+//! uses (Jamilan et al., EuroSys 2022): a peak is a maximum of the transform with the Ricker wavelet that several
+//! neighbouring widths agree on (Du, Kibbe and Lin, "Improved peak detection in mass spectrum", Bioinformatics 2006).
 
 use super::refusal::Missing;
 use std::collections::BTreeMap;

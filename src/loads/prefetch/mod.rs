@@ -3,11 +3,11 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `cost` | cycles of an iteration without misses (IC), and what confirms them |
-//! | `probed` | executions that probes timed one by one, in place of samples |
-//! | `pace` | what bounds iterations whose misses are prefetched: room for misses, and memory |
-//! | `refusal` | why no prefetch is advised, or a part of the advice not known |
 //! | `advice` | distance, loop and coverage |
+//! | `cost` | cycles of an iteration without misses (IC), and what confirms them |
+//! | `pace` | trips; what bounds iterations whose misses are prefetched: room for misses, and memory |
+//! | `probed` | executions that probes timed one by one, in place of samples; loads that no prefetch helps |
+//! | `refusal` | why no prefetch is advised, or a part of the advice not known |
 
 mod advice;
 mod cost;

@@ -1,9 +1,9 @@
-//! Rate at which memory serves independent misses: with prefetches, no loop goes round faster.
+//! How often a loop goes round, from executions that branch stacks show in part; and the rate at which memory serves
+//! independent misses: with prefetches, no loop goes round faster.
 //!
 //! A core has a limited number of misses in flight. One with m misses an iteration and room for n of them starts at
 //! most n ÷ m iterations before the oldest miss is done (Little's law), however short its iterations are: a prefetch
 //! from farther ahead is delayed until there is room, and a line that comes long before its use may be evicted.
-//! How often a loop goes round, from executions that branch stacks show in part.
 
 use super::cost::Cost;
 use super::refusal::{Refusal, Taken};

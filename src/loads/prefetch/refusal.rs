@@ -1,6 +1,4 @@
-//! Why no prefetch of a load is advised.
-//! Why a part of the advice on a load is not known.
-//! Cycles of an iteration as the program runs.
+//! Why no prefetch of a load is advised, or a part of the advice is not known.
 
 use crate::access::NoPath;
 use crate::class::{Class, Kind};

@@ -1,11 +1,10 @@
-//! `union perf_mem_data_src` of linux/perf_event.h: where the data of a sampled access came from.
+//! Where the data of a sampled access came from: `union perf_mem_data_src` of linux/perf_event.h, and the raw data of a
+//! sample of `ibs_op` (AMD).
 //!
-//! The level is in two places: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels write (some
-//! write nothing else) and which distinguishes more kinds.
-//! The raw data of a sample of `ibs_op` (AMD): a word of capabilities and the registers, as the kernel's
-//! `struct perf_ibs_data` (arch/x86/include/asm/amd-ibs.h; registers: AMD PPR 55898, "IBS Op Data 2" and 3).
-//!
-//! Kernels before 6.1 write no data source, and none writes how many misses were under way.
+//! The level is in two places of the union: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels
+//! write (some write nothing else) and which distinguishes more kinds. The raw data is a word of capabilities and the
+//! registers, as the kernel's `struct perf_ibs_data` (arch/x86/include/asm/amd-ibs.h; registers: AMD PPR 55898, "IBS Op
+//! Data 2" and 3). Kernels before 6.1 write no data source, and none writes how many misses were under way.
 
 /// Memory operation of a sampled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,13 +1,6 @@
-//! Recorded samples of loads and stores (PEBS, IBS) → sums of instructions and variables, shared cache lines,
-//! critical loads.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `data_source` | what `perf_mem_data_src` of a sample says |
-//! | `lines` | cache lines that several threads access, one of which writes |
-//! Sums over samples: of an instruction, a variable or an event.
-//! Criteria for a critical load or branch: the thresholds of Litz et al., "CRISP: Critical Slice Prefetching" (ASPLOS
-//! 2022).
+//! Recorded samples of loads and stores (PEBS, IBS) → sums of instructions and variables, shared cache lines (`lines`),
+//! and critical loads, by the thresholds of Litz et al., "CRISP: Critical Slice Prefetching" (ASPLOS 2022).
+//! `data_source`: what `perf_mem_data_src` of a sample says.
 
 mod data_source;
 mod lines;
@@ -119,13 +112,13 @@ impl Sum {
 }
 
 /// A critical load is more than this share of all executed loads.
-pub const LEAST_EXECUTED: f64 = 0.05;
+const LEAST_EXECUTED: f64 = 0.05;
 /// More than this share of its executions misses the last cache.
-pub const LEAST_MISSES: f64 = 0.2;
+const LEAST_MISSES: f64 = 0.2;
 /// Fewer misses than this are under way at the same time (memory-level parallelism).
-pub const MOST_PARALLEL: f64 = 5.0;
+const MOST_PARALLEL: f64 = 5.0;
 /// A hard branch is mispredicted more often than this.
-pub const HARD_BRANCH: f64 = 0.15;
+const HARD_BRANCH: f64 = 0.15;
 
 /// Whether a hardware prefetcher can be expected to follow the addresses of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The functions that give memory, in the files of a program.
-//! Addresses → the sites that gave them.
+//! The functions that give memory, in the files of a program, and the memory that is live: addresses → the sites that
+//! gave them.
 
 use probe::bursts::Recorded;
 use probe::count::Wanted;

@@ -1,10 +1,9 @@
-//! Where the memory that loads read was allocated.
+//! Where the memory that loads read was allocated: the sites of the recorded addresses of loads.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `allocators` | the functions that give memory, in the files of a program |
+//! | `allocators` | the functions that give memory, and what of it is live |
 //! | `names` | callers → the site in the program |
-//! The sites of the recorded addresses of loads.
 
 mod allocators;
 mod names;

@@ -1,11 +1,6 @@
 //! The operand of a load or store in the source: `node->next`, from DWARF and the code before it (as
-//! `perf annotate --data-type`).
-//!
-//! | file | concern |
-//! |---|---|
-//! | `object` | the object that an operand is in → its member |
-//! The object that a register points to: a variable by DWARF, else what the code before loaded or computed.
-//! The instruction that gave a register the value that it has at an instruction.
+//! `perf annotate --data-type`). The object that a register points to is a variable by DWARF, else what the code before
+//! loaded or computed. `object`: the object that an operand is in → its member.
 
 mod object;
 
@@ -56,7 +51,7 @@ pub(crate) fn field(place: ModuleAddress, code: &mut Code) -> Result<Field, Unty
 const DEEPEST: usize = 12;
 
 /// The object that an operand of the instruction at `place` is in.
-pub(super) fn object(
+fn object(
     place: ModuleAddress,
     operand: &Operand,
     code: &mut Code,
@@ -221,7 +216,7 @@ const MOST_BLOCKS: usize = 16;
 
 /// The definition of `register` before the instruction at `place`, and where it is; `None` if there are several, or
 /// none that is followed.
-pub(super) fn definition(
+fn definition(
     place: ModuleAddress,
     register: Register,
     code: &mut Code,

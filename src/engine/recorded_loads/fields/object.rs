@@ -1,5 +1,4 @@
-//! The object that an operand is in → its member.
-//! The components of an instruction's memory operand.
+//! The components of an instruction's memory operand, and the object that it is in → its member.
 
 use crate::recorded_loads::executed::Code;
 use iced_x86::{Instruction, OpKind, Register};

@@ -1,14 +1,8 @@
-//! How often the hot blocks of a report are entered, and so what an entry costs in the program.
+//! How often the hottest blocks of a report are entered, and so what an entry costs in the program, in time and cycles.
 //!
-//! Entries are counted by probes, in one further run of the command or in a window of a live process.
-//! A block without a probe has the count that those around it give, or the reason why it has none.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `probed` | by probes |
-//! Counts the entries of the hottest blocks, and enters them into the report.
-//! Whether cycles per entry can be those of a block's instructions.
-//! Shares of the samples → time and cycles.
+//! Entries are counted by probes (`probed`), in one further run of the command or in a window of a live process.
+//! A block without a probe has the count that those around it give, or the reason why it has none. Cycles per entry that
+//! cannot be those of a block's instructions are not shown.
 
 mod probed;
 

@@ -1,8 +1,5 @@
-//! Entries of hot blocks counted by probes: all of them in one further run of the command, or in a
-//! window of a live process.
-//! The command or process to count in.
-//! Why a block has no entries.
-//! Whether a further run ended like the one that was sampled.
+//! Entries of hot blocks counted by probes: all of them in one further run of the command, or in a window of a live
+//! process; or why a block has none.
 
 use pmu::Command;
 use pmu::perf::Signals;

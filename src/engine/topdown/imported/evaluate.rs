@@ -1,5 +1,5 @@
-//! Reads the files, chooses their tables and evaluates the counts.
-//! How deep a tree is shown: the level that the recording has all of.
+//! Reads the files of counts, chooses their tables, and evaluates the counts down to the level that the recording has
+//! all of.
 
 use super::{ImportAsk, choice, nothing_read, sibling};
 use crate::topdown::{self, advise, software};
@@ -287,7 +287,7 @@ const LISTED: usize = 3;
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
 /// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
-pub(super) fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
+fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
     let mut complete = vec![true; table.depth() as usize + 1];
     for counts in parts {
         let evaluation = evaluator.values(counts);
@@ -300,7 +300,7 @@ pub(super) fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: 
 }
 
 /// Why the level after the deepest complete one is not shown, where the recording has part of it.
-pub(super) fn next_level(
+fn next_level(
     table: &Table,
     evaluator: &mut Evaluator,
     parts: &[&Counts],

@@ -1,6 +1,4 @@
-//! Recorded counts → report.
-//! A question for recorded counts.
-//! Which table a recording is evaluated with.
+//! Recorded counts → report: the question, and the table that a recording is evaluated with.
 
 mod evaluate;
 

@@ -1,6 +1,5 @@
-//! Runs the collector, and reports intervals as they come in.
-//! Counts of a live measurement → the report's rows, findings and notes.
-//! `-r N`: the ± of a value over the runs of the command.
+//! Runs the collector and reports intervals as they come in; its counts → the report's rows, findings and notes. With
+//! `-r N` a value has a ± over the runs of the command.
 
 use super::{CountedCore, LiveAsk, Outcome, Update};
 use crate::topdown::{advise, named, software, words};
@@ -203,7 +202,7 @@ fn fill(
 }
 
 /// The document of one interval.
-pub(super) fn interval_report(
+fn interval_report(
     cores: &[CountedCore],
     evaluators: &mut [Evaluator],
     ask: &LiveAsk,

@@ -1,5 +1,5 @@
-//! `--drilldown`: level 1 first, then only below what is flagged, until a leaf.
-//! Measures: the collector runs, and its counts become the report.
+//! Measures: the collector runs, and its counts become the report. With `--drilldown` level 1 first, then only below
+//! what is flagged, until a leaf.
 
 use super::collect::{Beside, NoObserver, Observer, collect, collect_beside, conclude};
 use super::{CoreTable, CountedCore, LiveAsk, Outcome, Update, choose_tables, cores, prepare};

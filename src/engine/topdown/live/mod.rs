@@ -1,11 +1,5 @@
-//! A live measurement: tables → nodes → groups → collector → report.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `collect` | runs the collector |
-//! | `drilldown` | level after level, below what is flagged |
-//! A live measurement: the question, updates while it runs, and the outcome.
-//! Tables → nodes → groups, for each kind of core.
+//! A live measurement: the question, updates while it runs, and the outcome; tables → nodes → groups, for each kind of
+//! core. `collect`: → collector → report; `drilldown`: level after level, below what is flagged.
 
 mod collect;
 mod drilldown;
