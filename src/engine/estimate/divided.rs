@@ -92,11 +92,8 @@ fn alone(context: &Context, pieces: &[PieceOf], whole: Vec<Evidence>) -> (Parts,
     if split.iter().all(Option::is_none) {
         return (together(&whole), Vec::new());
     }
-    let own: Vec<Evidence> = split
-        .into_iter()
-        .zip(&whole)
-        .map(|(own, whole)| own.unwrap_or_else(|| whole.clone()))
-        .collect();
+    let own = split.into_iter().zip(&whole);
+    let own: Vec<Evidence> = own.map(|(own, whole)| own.unwrap_or(whole.clone())).collect();
     (together(&own), whole)
 }
 
@@ -191,7 +188,7 @@ fn kept(own: &Calls, context: &Context, at: PieceOf) -> f64 {
 
 /// The evidence of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost here.
 /// `None` where there is neither. Either may have all of it.
-pub(super) fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
+fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
     let PieceOf { function, piece } = at;
     let own = context.indirect_calls(at);
     let start = function.start()?;
@@ -306,14 +303,14 @@ fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::{Loads, Reason};
+    use estimate::Loads;
 
     fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
         let alone = |cycles| Alone { cycles: Interval::exact(cycles), bound: Bound::Core };
         Evidence {
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),
-            mispredicted: estimate::Mispredicted::default(),
+            mispredicted: Mispredicted::default(),
             isolated: isolated.map(alone).map_err(Reason::given),
             other_values: false,
             is_loop: false,

@@ -111,10 +111,8 @@ impl<'a> Context<'a> {
     /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
     pub fn named(&self, at: PieceOf) -> (Option<String>, Option<(f64, f64)>) {
         let accesses = self.accesses(at);
-        (
-            latency::named(&accesses, self.counted.count),
-            latency::walks(&accesses, self.counted.count),
-        )
+        let count = self.counted.count;
+        (latency::named(&accesses, count), latency::walks(&accesses, count))
     }
 
     fn accesses(&self, at: PieceOf) -> Accesses<'_> {
@@ -156,10 +154,7 @@ impl<'a> Context<'a> {
 
     /// Issue slots of a block.
     fn slots(&self, function: &Function, block: usize) -> Slots {
-        let inside = function.instructions(block);
-        let bytes: Vec<u8> =
-            inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
-        let code = Code::of_bytes(&bytes, self.shared.core.facts()).ok();
+        let code = Code::of_bytes(&function.bytes(block), self.shared.core.facts()).ok();
         match (code, &self.shared.ports) {
             (Some(code), Some(ports)) => {
                 let uops = ports.uops(&code.instructions, &code.effects);
@@ -168,7 +163,7 @@ impl<'a> Context<'a> {
                 let unknown = uops.iter().filter(|one| one.is_none()).count() as f64;
                 Slots { value: known + unknown, less: 0.5 * unknown, more: 3.0 * unknown }
             }
-            _ => Slots::without_table(inside),
+            _ => Slots::without_table(function.instructions(block)),
         }
     }
 

@@ -9,6 +9,7 @@ use report::documents::Purpose;
 use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};
 use report::documents::estimate::Run;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use tma::{Address, Result};
 
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
@@ -27,7 +28,7 @@ pub(super) struct Further {
     signals: Signals,
     first: First,
     /// Runs for values.
-    values: Option<Run>,
+    pub values: Option<Run>,
     /// The signal that interrupted one.
     pub interrupted: Option<i32>,
 }
@@ -63,8 +64,11 @@ impl Further {
     /// # Errors
     /// The command cannot be started or traced.
     pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
-        let ask = CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() };
-        self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
+        self.run(&CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() })
+    }
+
+    fn run(&mut self, ask: &CountAsk) -> Result<()> {
+        self.interrupted = self.first.further(ask, &self.signals, &mut |_, _| {})?;
         Ok(())
     }
 
@@ -73,8 +77,7 @@ impl Further {
     /// # Errors
     /// As [`Further::branches`].
     pub fn loads(&mut self, of: Places) -> Result<()> {
-        let ask = CountAsk { loads: true, loads_of: Some(of), ..self.ask.clone() };
-        self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
+        self.run(&CountAsk { loads: true, loads_of: Some(of), ..self.ask.clone() })?;
         if self.interrupted.is_some() {
             // Interrupted, they are of a part of the run.
             let document = &mut self.first.document;
@@ -112,11 +115,6 @@ impl Further {
     /// The counts so far.
     pub fn counts(&self) -> &Count {
         &self.first.document
-    }
-
-    /// There were these runs, too, for values.
-    pub fn add_values(&mut self, run: Option<Run>) {
-        self.values = run;
     }
 
     /// The runs so far; those for values are the last of them.
@@ -224,41 +222,26 @@ impl<'a> Counted<'a> {
     }
 
     /// The branches in a range.
-    pub fn branches(
-        &self,
-        module: &str,
-        range: std::ops::Range<u64>,
-    ) -> impl Iterator<Item = &'a BranchRow> {
-        self.branches
-            .get(module)
-            .into_iter()
-            .flat_map(move |all| all.range(range.clone()))
-            .map(|(_, row)| *row)
+    pub fn branches(&self, module: &str, range: Range<u64>) -> impl Iterator<Item = &'a BranchRow> {
+        within(&self.branches, module, range)
     }
 
     /// The loads in a range.
-    pub fn loads(
-        &self,
-        module: &str,
-        range: std::ops::Range<u64>,
-    ) -> impl Iterator<Item = &'a LoadRow> {
-        self.loads
-            .get(module)
-            .into_iter()
-            .flat_map(move |all| all.range(range.clone()))
-            .map(|(_, row)| *row)
+    pub fn loads(&self, module: &str, range: Range<u64>) -> impl Iterator<Item = &'a LoadRow> {
+        within(&self.loads, module, range)
     }
 
     /// The stores in a range.
-    pub fn stores(
-        &self,
-        module: &str,
-        range: std::ops::Range<u64>,
-    ) -> impl Iterator<Item = &'a LoadRow> {
-        self.stores
-            .get(module)
-            .into_iter()
-            .flat_map(move |all| all.range(range.clone()))
-            .map(|(_, row)| *row)
+    pub fn stores(&self, module: &str, range: Range<u64>) -> impl Iterator<Item = &'a LoadRow> {
+        within(&self.stores, module, range)
     }
+}
+
+fn within<'a, R>(
+    rows: &HashMap<&'a str, BTreeMap<u64, &'a R>>,
+    module: &str,
+    range: Range<u64>,
+) -> impl Iterator<Item = &'a R> {
+    let own = rows.get(module).into_iter();
+    own.flat_map(move |all| all.range(range.clone())).map(|(_, row)| *row)
 }

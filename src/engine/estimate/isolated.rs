@@ -96,10 +96,7 @@ impl<'a> Isolation<'a> {
     }
 
     fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
-        let instructions = function.instructions(block);
-        let bytes: Vec<u8> =
-            instructions.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
-        self.bytes(&bytes, function.range(block).start)
+        self.bytes(&function.bytes(block), function.range(block).start)
     }
 
     /// Some blocks of many: cycles for all their instructions by those of the sample.
@@ -120,8 +117,8 @@ impl<'a> Isolation<'a> {
             });
             let Some(block) = reached else { continue };
             if let Ok(found) = self.block(function, *block)? {
-                rates
-                    .push(found.evidence.cycles.value / function.instructions(*block).len() as f64);
+                let instructions = function.instructions(*block).len() as f64;
+                rates.push(found.evidence.cycles.value / instructions);
             }
         }
         rates.sort_by(f64::total_cmp);
@@ -150,12 +147,15 @@ impl<'a> Isolation<'a> {
                 let options = Options { budget: BUDGET, address, progress, ..Options::default() };
                 Measurer::new(options, self.model).measure(&block, false)?
             }
-            false => {
-                let core = self.model.core.clone();
-                let quick =
-                    Options { budget: BUDGET / 2, address, core, progress, ..Options::quick() };
-                BlockMeasurer::new(Options { explain: true, ..quick }).measure(&block)?
-            }
+            false => BlockMeasurer::new(Options {
+                explain: true,
+                budget: BUDGET / 2,
+                address,
+                core: self.model.core.clone(),
+                progress,
+                ..Options::quick()
+            })
+            .measure(&block)?,
         };
         Ok(of(&found))
     }
@@ -170,14 +170,8 @@ impl Found {
 
 /// The instructions of several blocks as one, without the jumps between them.
 fn joined(function: &Function, blocks: &[usize]) -> Result<Vec<u8>, NoPath> {
-    let parts: Vec<(u64, Vec<u8>)> = blocks
-        .iter()
-        .map(|block| {
-            let inside = function.instructions(*block).iter();
-            let bytes = inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
-            (function.range(*block).start, bytes)
-        })
-        .collect();
+    let part = |block: &usize| (function.range(*block).start, function.bytes(*block));
+    let parts: Vec<(u64, Vec<u8>)> = blocks.iter().map(part).collect();
     let all = decoded(&parts)?;
     let mut lines: Vec<(u64, &isa::code::Inst)> = Vec::new();
     for block in blocks {

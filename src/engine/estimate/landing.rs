@@ -25,12 +25,10 @@ pub(super) fn mispredictions(
     counted: &Counted,
     penalty: Option<f64>,
 ) -> f64 {
-    let most: f64 = functions.iter().map(|function| of_function(function, counted)).sum();
-    most * penalty.unwrap_or(LONGEST)
-}
-
-fn of_function(function: &Function, counted: &Counted) -> f64 {
-    (0..function.flow.blocks.len()).map(|block| most(counted, function, block)).sum()
+    let of_function = |function: &Function| -> f64 {
+        (0..function.flow.blocks.len()).map(|block| most(counted, function, block)).sum()
+    };
+    functions.iter().map(of_function).sum::<f64>() * penalty.unwrap_or(LONGEST)
 }
 
 /// The most mispredictions of a block's branch.

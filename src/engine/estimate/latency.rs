@@ -112,7 +112,7 @@ fn one(row: &LoadRow, how: &str) -> String {
 }
 
 fn levels(row: &LoadRow) -> String {
-    let level = |one: &report::documents::count::LevelShare| {
+    let level = |one: &count::LevelShare| {
         (one.share >= 0.005).then(|| format!("{} {:.0} %", one.level, 100.0 * one.share))
     };
     row.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")

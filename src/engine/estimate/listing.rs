@@ -12,7 +12,7 @@ use crate::hot::Sources;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};
-use report::documents::count::{BranchRow, LoadRow};
+use report::documents::count::{BranchRow, LoadRow, LoopRow};
 use report::documents::estimate::{Bottleneck, Estimate, Parts, Row, Share, ShareSource};
 use report::documents::estimate_code::{Causes, Instruction};
 use report::documents::estimate_lines::SourceLine;
@@ -106,8 +106,7 @@ impl Listing<'_> {
     /// Trips and mispredictions, or why they are not known.
     fn numbers(&self, row: &mut Row, own: &Range<u64>, is_loop: bool) {
         let head = row.head.unwrap_or(own.start.into());
-        let of_row =
-            |l: &&report::documents::count::LoopRow| l.module == row.module && l.head == head;
+        let of_row = |l: &&LoopRow| l.module == row.module && l.head == head;
         if is_loop {
             let counted = self.context.counted.count.loops.iter().find(of_row);
             row.trips = counted.and_then(|l| l.trips.mean);
@@ -199,11 +198,8 @@ struct Weight {
 
 /// Enters the share of the row's parts that each of its instructions has.
 fn enter_causes(row: &mut Row, context: &Context) {
-    let weights = weights(row, context);
-    let found = divided(&row.parts, &weights);
-    for (one, causes) in row.code.iter_mut().zip(found) {
-        one.causes = Some(causes);
-    }
+    let found = divided(&row.parts, &weights(row, context));
+    row.code.iter_mut().zip(found).for_each(|(one, causes)| one.causes = Some(causes));
 }
 
 fn weights(row: &Row, context: &Context) -> Vec<Weight> {
@@ -219,13 +215,13 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
         Some(all) => all.get(number).and_then(Option::as_ref).map_or(1.0, |one| one.slots),
         None => 1.0,
     };
-    let weight = |(number, one): (usize, &report::documents::estimate_code::Instruction)| {
+    let weight = |(number, one): (usize, &Instruction)| {
         let at = one.address.0;
         let counted = context.counted;
         let entries = counted.entries(&row.module, at).unwrap_or(0) as f64;
         let wrong =
             |of: &BranchRow| of.mispredicted.as_ref().map(|of| of.cycles.unwrap_or(of.value));
-        let missed = |of: &LoadRow| latency::beyond_first(of, context.counted.count);
+        let missed = |of: &LoadRow| latency::beyond_first(of, counted.count);
         Weight {
             slots: slots(number) * entries,
             mispredicted: counted.branches(&row.module, at..at + 1).filter_map(wrong).sum(),
@@ -270,7 +266,7 @@ type LineCode<'a> = BTreeMap<Address, (&'a Instruction, &'a Row)>;
 
 /// The lines of a function with samples, in order of file and number. `pieces` are its loops and blocks with their
 /// instructions, the smallest first: an instruction is of the first that has it.
-pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
+fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
     let mut by_line: BTreeMap<(&str, u32), LineCode> = BTreeMap::new();
     let mut seen: HashSet<Address> = HashSet::new();
     for piece in pieces {
@@ -333,7 +329,6 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
 mod tests {
     use super::*;
     use estimate::Part;
-    use report::documents::estimate::Share;
 
     /// By hand: of Retiring 0.2 the load has 2 of 4 slots, Memory Bound 0.5 is all the load's, Bad Speculation 0.1 the
     /// branch's, Core Bound 0.1 the critical addition's; what is unexplained, 0.1, goes where the samples are.

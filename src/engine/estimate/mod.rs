@@ -9,7 +9,7 @@
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
 //! | `isolated` | loops and blocks measured in isolation |
-//! | `known` | the inputs of the document |
+//! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `reasons` | reasons for unknown evidence of a piece |
 //! | `evidence` | everything known of a piece |
@@ -19,15 +19,14 @@
 //! | `rows` | all measurements → the document and its rows, live or replayed |
 //! | `listing` | instructions and source lines of the rows, with their parts |
 //! | `words` | the bottleneck in a sentence, its grounds, the next step |
-//! | `kept`, `redacted` | the evidence as a document; without names |
-//! | `replay` | a document from that; whether its parts belong together |
+//! | `redacted` | the evidence without names |
+//! | `replay` | a document from evidence; whether its parts belong together |
 
 mod ask;
 mod divided;
 mod evidence;
 mod further;
 mod isolated;
-mod kept;
 mod known;
 mod landing;
 mod latency;
@@ -51,8 +50,7 @@ use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, widt
 use further::{Counted, Further};
 use isa::deps::Analyser;
 use isa::ports::Ports;
-use kept::kept;
-use known::{Isolated, Known, Measured, Recorded, Shown};
+use known::{Isolated, Known, Measured, Recorded, Shown, kept};
 use listing::of_profile;
 use pieces::Function;
 use pmu::machine::Load;
@@ -154,7 +152,7 @@ pub fn estimate(
     })?;
     let Alone { measured: isolated, own, interrupted } = alone;
     let values = own.spent();
-    further.add_values(values.clone());
+    further.values = values.clone();
     let before = further.runs().len();
     let recorded =
         known.record(&mut further, &isolated, &mut progress, &mut document, &mut |further, of| {
@@ -164,7 +162,10 @@ pub fn estimate(
     document.runs.extend(further.runs());
     let counted = Counted::new(further.counts());
     let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
-    let evidence = ask.keep.is_some().then(|| kept(&known, report, &document, measured, profile));
+    let evidence = ask
+        .keep
+        .is_some()
+        .then(|| kept(&known, report, &document, measured, &mut of_profile(profile)));
     let context = evaluate(&known, &mut document, measured, &mut of_profile(profile));
     document.regions = divided::regions(profile, &functions, &isolated, &context);
     let mut last = Vec::new();
@@ -174,9 +175,8 @@ pub fn estimate(
     if values.is_some() && further.runs().len() == before {
         last.push(CUT_SHORT.to_owned());
     }
-    last.extend(
-        ask.since.and_then(|since| busy(since.others()?)).filter(|_| ask.process.is_none()),
-    );
+    let disturbed = || ask.since.and_then(|since| busy(since.others()?));
+    last.extend(disturbed().filter(|_| ask.process.is_none()));
     document.notes.extend(last.clone());
     if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;
@@ -250,7 +250,10 @@ fn keep_early(
     let none = Measured { counted, isolated: &isolated, recorded: &recorded };
     if let Some(keep) = &known.ask.keep {
         let failed = Some(why.to_owned());
-        keep.call(Evidence { failed, ..kept(known, report, document, none, profile) });
+        keep.call(Evidence {
+            failed,
+            ..kept(known, report, document, none, &mut of_profile(profile))
+        });
     }
 }
 

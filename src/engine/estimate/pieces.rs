@@ -171,6 +171,11 @@ impl Function {
         &all[from..to]
     }
 
+    /// The bytes of its instructions.
+    pub fn bytes(&self, block: usize) -> Vec<u8> {
+        self.instructions(block).iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect()
+    }
+
     /// Cycles that instructions of these blocks can wait for each other, in all of their executions.
     pub fn waits(&self, blocks: &[usize]) -> f64 {
         let of = |block: &usize| self.executed(*block) * self.latency.get(*block).unwrap_or(&0.0);
@@ -181,7 +186,7 @@ impl Function {
     pub fn find_latency(&mut self, analyser: &mut Analyser, core: &Core) {
         let of = |block: usize| match self.samples[block] {
             0 => 0.0,
-            _ => longest(self.instructions(block), analyser, core),
+            _ => longest(&self.bytes(block), analyser, core),
         };
         self.latency = (0..self.flow.blocks.len()).map(of).collect();
     }
@@ -264,11 +269,8 @@ impl Function {
 
     fn calls(&self, block: usize) -> bool {
         let last = self.instructions(block).last().map(|(_, inst)| inst.decoded.flow_control());
-        let is_call = matches!(
-            last,
-            Some(FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt)
-        );
-        is_call || self.flow.blocks[block].edges.iter().any(|edge| matches!(edge, Edge::Outside(_)))
+        matches!(last, Some(FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt))
+            || self.flow.blocks[block].edges.iter().any(|edge| matches!(edge, Edge::Outside(_)))
     }
 }
 
@@ -290,7 +292,7 @@ pub(super) struct Path {
 }
 
 /// The most frequent paths, most frequent first. `share` is that of a block's executions that go on to another.
-pub(super) fn paths(flow: &Flow, of: &Loop, share: &dyn Fn(usize, usize) -> f64) -> Vec<Path> {
+fn paths(flow: &Flow, of: &Loop, share: &dyn Fn(usize, usize) -> f64) -> Vec<Path> {
     let mut found: Vec<Path> = Vec::new();
     let mut open = vec![Path { blocks: vec![of.head], share: 1.0 }];
     // Shares of a saved graph may be anything.
@@ -323,13 +325,8 @@ fn take_most(open: &mut Vec<Path>) -> Option<Path> {
 }
 
 /// Cycles of the longest path of dependencies through instructions, with loads that hit the first cache.
-pub(super) fn longest(
-    inside: &[(u64, isa::code::Inst)],
-    analyser: &mut Analyser,
-    core: &Core,
-) -> f64 {
-    let bytes: Vec<u8> = inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
-    let Ok(code) = deps::Code::of_bytes(&bytes, core.facts()) else { return 0.0 };
+fn longest(bytes: &[u8], analyser: &mut Analyser, core: &Core) -> f64 {
+    let Ok(code) = deps::Code::of_bytes(bytes, core.facts()) else { return 0.0 };
     let settings =
         Settings { window: Window::of(core).entries, runs: 1, initial_values: Vec::new() };
     let analysis = analyser.analyse(&code, &settings);

@@ -215,7 +215,7 @@ const BOTH: f64 = 2.2;
 
 /// Times of the runs before, and the limit of those with loads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Time {
+struct Time {
     /// Seconds of the run without probes, and with counts.
     pub plain: f64,
     pub counted: f64,
@@ -224,7 +224,7 @@ pub(super) struct Time {
 }
 
 /// Time that is unexplained without loads.
-pub(super) struct Unexplained {
+struct Unexplained {
     /// Its share of all pieces.
     pub share: f64,
     /// The code that has most of it.
@@ -245,7 +245,7 @@ struct Candidate<'a> {
 }
 
 /// Time of all pieces that is unexplained without dependencies between blocks: loads may take what these could.
-pub(super) fn unexplained(
+fn unexplained(
     context: &Context,
     functions: &[Function],
     isolated: &Isolated,

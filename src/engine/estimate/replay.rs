@@ -245,7 +245,7 @@ const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=64.0;
 ///
 /// # Errors
 /// It is another document; numbers are out of range, or of things that are not there.
-pub(super) fn check(of: &Evidence) -> Result<()> {
+fn check(of: &Evidence) -> Result<()> {
     let refused = |why: String| {
         Err(Error::failed("cannot evaluate the evidence")
             .because(why)

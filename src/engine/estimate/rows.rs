@@ -60,11 +60,9 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
     if context.shared.width.error() > 0.0 {
         let Interval { value, low, high } = context.shared.width;
         let why = match context.shared.core.stated_width() {
-            Some(stated) => {
-                format!(
-                    "its table states {stated}, and no attempt of its self-test did more than {low:.0}"
-                )
-            }
+            Some(stated) => format!(
+                "its table states {stated}, and no attempt of its self-test did more than {low:.0}"
+            ),
             None => "no table describes it, and its self-test saw contention only".to_owned(),
         };
         all.push(format!(
@@ -124,13 +122,8 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
         let place = first.place;
         let samples = joined.iter().map(|one| one.samples).sum();
         let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
-        all.push(Placed {
-            samples,
-            parts: together(&evidence),
-            joined: Vec::new(),
-            place,
-            grounds: Grounds::default(),
-        });
+        let (parts, grounds) = (together(&evidence), Grounds::default());
+        all.push(Placed { samples, parts, joined: Vec::new(), place, grounds });
     }
     all
 }

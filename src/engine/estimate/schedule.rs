@@ -21,7 +21,7 @@ use report::documents::estimate::{Run, Values};
 use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tma::{Result, Result as Outcome};
+use tma::Result as Outcome;
 
 /// Share of all samples in the pieces that are measured in isolation.
 const MEASURED: f64 = 0.97;
@@ -43,8 +43,7 @@ pub(super) struct Alone {
 }
 
 /// A piece that was not measured.
-pub(super) const NOT_MEASURED: std::result::Result<Found, Unmeasured> =
-    Err(Unmeasured::Cold(MEASURED));
+pub(super) const NOT_MEASURED: Result<Found, Unmeasured> = Err(Unmeasured::Cold(MEASURED));
 
 /// Measures the hottest pieces of a run until it is interrupted. `after` each of them it is called with all that is measured.
 ///
@@ -55,7 +54,7 @@ pub(super) fn isolation(
     progress: &mut Progress,
     interrupt: &Interrupt,
     after: &mut dyn FnMut(&Isolated),
-) -> Result<Alone> {
+) -> Outcome<Alone> {
     let Known { ask, functions, .. } = *known;
     let Shared { samples, cycles, .. } = *known.shared;
     let seconds = progress.plain;
@@ -156,7 +155,7 @@ struct Captured {
 
 /// Whether other values may take another time: where the code took more than `cycles`, the program's own, in isolation,
 /// has divisions, or several paths to decide on.
-fn matter(at: PieceOf, made_up: &std::result::Result<Found, Unmeasured>, cycles: f64) -> bool {
+fn matter(at: PieceOf, made_up: &Result<Found, Unmeasured>, cycles: f64) -> bool {
     let is_slower = match made_up {
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
         Err(_) => true,
@@ -197,9 +196,9 @@ impl OwnValues {
         &mut self,
         model: &CoreModel,
         at: PieceOf,
-        made_up: std::result::Result<Found, Unmeasured>,
+        made_up: Result<Found, Unmeasured>,
         interrupt: &Interrupt,
-    ) -> Outcome<std::result::Result<Found, Unmeasured>> {
+    ) -> Outcome<Result<Found, Unmeasured>> {
         let without = |why: Uncaptured| match made_up.clone() {
             Ok(found) => Ok(Found { values: Values::MadeUp(Some(why.to_string())), ..found }),
             Err(reason) => Err(Unmeasured::Both(reason.into(), why.into())),
@@ -229,11 +228,7 @@ impl OwnValues {
     }
 
     /// A piece with its values; or why there are none.
-    fn of(
-        &mut self,
-        at: PieceOf,
-        interrupt: &Interrupt,
-    ) -> std::result::Result<Captured, Uncaptured> {
+    fn of(&mut self, at: PieceOf, interrupt: &Interrupt) -> Result<Captured, Uncaptured> {
         let PieceOf { function, piece } = at;
         let (blocks, head) = match piece.kind {
             Kind::Rest => return Err(Uncaptured::Several),
@@ -273,7 +268,7 @@ impl OwnValues {
         file: &Path,
         around: &Around,
         interrupt: &Interrupt,
-    ) -> std::result::Result<Snapshot, Uncaptured> {
+    ) -> Result<Snapshot, Uncaptured> {
         let begin = Instant::now();
         let first_entry = self.first_entry.min(self.left);
         let limits = Limits { first_entry, time: ENTRIES, ..Limits::default() };
@@ -302,10 +297,9 @@ fn code(function: &Function, mut blocks: Vec<usize>) -> Vec<(u64, Vec<u8>)> {
     let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
     for block in blocks {
         let start = function.range(block).start;
-        let bytes = function.instructions(block).iter().flat_map(|(_, inst)| inst.bytes.iter());
         match parts.last_mut().filter(|(from, all)| from + all.len() as u64 == start) {
-            Some((_, all)) => all.extend(bytes),
-            None => parts.push((start, bytes.copied().collect())),
+            Some((_, all)) => all.extend(function.bytes(block)),
+            None => parts.push((start, function.bytes(block))),
         }
     }
     parts
