@@ -24,6 +24,7 @@
 //! | [`commands`], `conclusion` | commands that show more of code; what a report comes to |
 //! | [`compared`] | two reports or recordings compared, two commands measured alternately |
 //! | `nesting` | functions that may call themselves, their calls and returns; loads that branches wait for |
+//! | `notes` | notes on modules whose code is not here |
 //! | `trips` | trips of loops, from outcomes of branches |
 //! | `subject` | records of single instructions in further runs, addresses of code |
 //! | [`regions`] | regions that a program marks |
@@ -59,6 +60,7 @@ mod loop_path;
 pub mod measured;
 mod mispredicted;
 mod nesting;
+mod notes;
 pub mod phases;
 pub mod predict;
 mod predicting;

@@ -10,7 +10,7 @@ pub(super) const BANKS: usize = 12;
 /// The shortest history.
 const SHORTEST: usize = 3;
 /// The history lengths, geometric from the shortest to `longest`.
-pub(super) fn lengths(longest: usize) -> [usize; BANKS] {
+fn lengths(longest: usize) -> [usize; BANKS] {
     let longest = longest.max(SHORTEST + BANKS);
     let ratio = (longest as f64 / SHORTEST as f64).powf(1.0 / (BANKS - 1) as f64);
     let mut lengths =

@@ -3,7 +3,8 @@
 
 pub mod rows;
 
-use crate::hot::{add_new, stream};
+use crate::hot::stream;
+use crate::notes::add_new;
 use branches::stacks::{Analysis, analyse, of_counts};
 use profile::files::{Program, SearchPaths};
 use profile::module::{Module, ModuleKind};

@@ -1,7 +1,7 @@
 //! The analysis of an event → rows of the document, also of calls between functions, targets of indirect branches, and
 //! branches that are hard to predict.
 
-use crate::hot::{WithoutCode, add_new};
+use crate::notes::{WithoutCode, add_new};
 use crate::trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,

@@ -85,7 +85,7 @@ const RUNS: [Purpose; 4] =
 
 /// Marks the rows that stem from a run that ended otherwise than the counted one, or of which one was killed, and
 /// says so.
-pub(super) fn mark(document: &mut Count) {
+fn mark(document: &mut Count) {
     let Some(counted) = document.exit else { return };
     if let Exit::Signal(_) = counted {
         let text = format!("the counted run {}: counts are of the run until then", words(counted));

@@ -1,13 +1,11 @@
-//! Hot code: a recording with samples, from whatever file it is in, also a temporary one; source files of its programs,
-//! and notes on modules whose code is not here. `hottest`: the functions of a command that hold most of its samples.
+//! Hot code: a recording with samples, from whatever file it is in, also a temporary one; and source files of its
+//! programs. `hottest`: the functions of a command that hold most of its samples.
 
 pub mod hottest;
 
 use pmu::machine::describing;
 use profile::counts::folder_error;
-use profile::files::{SearchPaths, missing};
 use profile::kept::{self, unnamed};
-use profile::module::{Module, ModuleKind};
 use profile::recording::Stream;
 use profile::{perfdata, session};
 use report::documents::{evidence_file, report_file};
@@ -200,13 +198,9 @@ impl<'a> Sources<'a> {
             Some(format!("the source {file} was not found: {error}"))
         };
         let missing: Vec<String> = self.files.iter().filter_map(why).collect();
-        match missing.is_empty() || !self.roots.is_empty() {
-            true => missing,
-            false => missing
-                .into_iter()
-                .chain(["--symfs DIR also looks for sources below DIR".to_owned()])
-                .collect(),
-        }
+        let is_helpful = !missing.is_empty() && self.roots.is_empty();
+        let remedy = is_helpful.then(|| "--symfs DIR also looks for sources below DIR".to_owned());
+        missing.into_iter().chain(remedy).collect()
     }
 
     /// Files that may not be what was compiled.
@@ -287,52 +281,3 @@ impl Temporary {
 
 /// The remedy where samples have no room.
 const REMEDY: &str = "set TMPDIR to a folder with free space, or leave out the code with --no-code";
-
-/// Rows without code: how many samples, branches or loads each module has.
-#[derive(Debug, Default)]
-pub(crate) struct WithoutCode(BTreeMap<String, u64>);
-
-impl WithoutCode {
-    /// Adds to the rows of a module. The kernel and memory without a file are no programs that could be given.
-    pub fn add(&mut self, module: &str, count: u64) {
-        if !module.is_empty() && !module.starts_with('[') {
-            let sum = self.0.entry(module.to_owned()).or_default();
-            *sum = sum.saturating_add(count);
-        }
-    }
-
-    /// A note on each module. `one` or `many` are counted: `sample`, `samples`; `left_out` is the rest of the sentence. Why its code
-    /// is not known follows from `modules` and from the places that were searched.
-    pub fn notes(
-        &self,
-        modules: &[Module],
-        search: &SearchPaths,
-        one: &str,
-        many: &str,
-        left_out: &str,
-    ) -> Vec<String> {
-        let note = |(path, count): (&String, &u64)| {
-            let what = if *count == 1 { one } else { many };
-            let mut own = modules.iter().filter(|module| module.path == *path);
-            let why = own.find_map(|module| Some((missing(search, module)?, module.kind)));
-            let why = match why {
-                None => String::new(),
-                Some((why, ModuleKind::File)) => {
-                    format!(", and its addresses are offsets in the file: {why}")
-                }
-                Some((why, _)) => format!(": {why}"),
-            };
-            format!("without the code of {path} ({count} {what}) {left_out}{why}")
-        };
-        self.0.iter().map(note).collect()
-    }
-}
-
-/// Adds notes that a document does not have yet.
-pub(crate) fn add_new(to: &mut Vec<String>, notes: Vec<String>) {
-    for note in notes {
-        if !to.contains(&note) {
-            to.push(note);
-        }
-    }
-}

@@ -19,7 +19,8 @@ pub use in_flight::{HostMisses, misses_in_flight};
 pub use probed::prefetch_by_probes;
 pub use rows::{Cycles, Host, Measure};
 
-use crate::hot::{WithoutCode, add_new, stream};
+use crate::hot::stream;
+use crate::notes::{WithoutCode, add_new};
 use candidates::Evidence;
 use profile::files::SearchPaths;
 use profile::module::Module;

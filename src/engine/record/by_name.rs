@@ -7,8 +7,11 @@ use pmu::machine::Encoding;
 use pmu::perf::{code, software};
 use pmu::sampling::{CountedEvent, Extra, SampledEvent, reads_inherited};
 use tma::schedule::{self, Budget, to_level};
-use tma::tables::{Table, select};
+use tma::tables::select;
 use tma::{Error, ErrorKind, Result};
+
+/// Events, or why there are none here.
+type Found = std::result::Result<Vec<SampledEvent>, WhyNot>;
 
 impl Chooser<'_> {
     /// The event that a user has named.
@@ -60,7 +63,7 @@ impl Chooser<'_> {
     }
 
     /// Events by this name: of the tables, of the kernel, or raw (`r1c2`).
-    fn known(&self, base: &str) -> std::result::Result<Vec<SampledEvent>, WhyNot> {
+    fn known(&self, base: &str) -> Found {
         let number = |all: &[(&str, u64)]| all.iter().find(|(n, _)| *n == base).map(|(_, c)| *c);
         if let Some(config) = number(&SOFTWARE_EVENTS) {
             return Ok(vec![self.event(base, software(config), 0)]);
@@ -88,7 +91,7 @@ impl Chooser<'_> {
     }
 
     fn unknown(&self, base: &str) -> Error {
-        let tables = self.cores.iter().flat_map(|c| table_names(&c.table));
+        let tables = self.cores.iter().flat_map(|c| &c.table.events).map(|e| e.name.as_str());
         let generic = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|(n, _)| *n);
         let near = tma::error::nearest(base, tables.chain(generic));
         let hint = match near {
@@ -101,15 +104,8 @@ impl Chooser<'_> {
     }
 }
 
-fn table_names(table: &Table) -> impl Iterator<Item = &str> {
-    table.events.iter().map(|e| e.name.as_str())
-}
-
 /// Most events that locate the nodes of a tree: each takes a counter from what is counted.
 const MOST: usize = 4;
-
-/// Events, or why there are none here.
-type Found = std::result::Result<Vec<SampledEvent>, WhyNot>;
 
 impl Chooser<'_> {
     /// The events that locate a node, one for each kind of core; the inner error says why there
@@ -177,13 +173,8 @@ impl Chooser<'_> {
         let mut events: Vec<SampledEvent> = Vec::new();
         let mut left_out = Vec::new();
         for core in self.cores {
-            let mut nodes: Vec<&tma::tables::Node> = core
-                .chosen
-                .selection
-                .tree
-                .iter()
-                .map(|n| &core.table.nodes[usize::from(*n)])
-                .collect();
+            let tree = core.chosen.selection.tree.iter();
+            let mut nodes: Vec<_> = tree.map(|n| &core.table.nodes[usize::from(*n)]).collect();
             nodes.sort_by_key(|node| node.level);
             let mut here = 0;
             for node in nodes.iter().filter(|node| !node.spec.locate.is_empty()) {
@@ -224,18 +215,14 @@ impl Chooser<'_> {
     ///
     /// # Errors
     /// That reason.
-    pub fn with_counts(&mut self) -> std::result::Result<Vec<SampledEvent>, WhyNot> {
+    pub fn with_counts(&mut self) -> Found {
         if let Some(why) = self.no_pmu() {
             return Err(why);
         }
-        let mut events = Vec::new();
-        for number in 0..self.cores.len() {
-            events.push(self.core_with_counts(number)?);
+        if self.cores.is_empty() {
+            return Err(WhyNot::NoTable);
         }
-        match events.is_empty() {
-            true => Err(WhyNot::NoTable),
-            false => Ok(events),
-        }
+        (0..self.cores.len()).map(|number| self.core_with_counts(number)).collect()
     }
 
     fn core_with_counts(&mut self, number: usize) -> std::result::Result<SampledEvent, WhyNot> {

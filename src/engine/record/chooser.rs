@@ -92,11 +92,11 @@ impl Chooser<'_> {
 /// The most precise that `precise_ip` can be.
 pub(super) const PRECISE: u8 = 3;
 /// `PERF_TYPE_HARDWARE` and `PERF_TYPE_RAW`.
-pub(super) const HARDWARE: u32 = 0;
+const HARDWARE: u32 = 0;
 /// See [`HARDWARE`].
 pub(super) const RAW: u32 = 4;
 /// `PERF_COUNT_SW_CPU_CLOCK`.
-pub(super) const CPU_CLOCK: u64 = 0;
+const CPU_CLOCK: u64 = 0;
 /// Software events by perf's names (`enum perf_sw_ids`).
 pub(super) const SOFTWARE_EVENTS: [(&str, u64); 10] = [
     ("cpu-clock", CPU_CLOCK),
@@ -160,7 +160,7 @@ impl Modifiers {
 }
 
 /// Why no hardware event can be counted or sampled.
-pub(super) const NO_PMU: &str = "no core PMU";
+const NO_PMU: &str = "no core PMU";
 
 const SAMPLED: &str = "sampled on ";
 const NO_TREE: &str = "no tree per function: ";

@@ -3,9 +3,7 @@
 use super::chooser::{Note, words};
 use super::kept_programs::{CountsWriter, SharedFile, keep};
 use super::sample::{self, Chosen, SampleAsk};
-use crate::topdown::live::{
-    Beside, CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare,
-};
+use crate::topdown::live::{Beside, CountedCore, LiveAsk, Outcome, Update, measure, prepare};
 use pmu::Target;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::{NoHooks, Rate, RunHooks};
@@ -175,7 +173,7 @@ fn into(
         None => &mut NoHooks,
     };
     let beside = Beside { observer: &mut counts, companion };
-    let outcome = measure_beside(machine, cores, ask, blocked, update, beside)?;
+    let outcome = measure(machine, cores, ask, blocked, update, beside)?;
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
         losses.extend(summary.notes.iter().cloned());

@@ -26,7 +26,8 @@ mod objects;
 pub(crate) mod rows;
 mod slices;
 
-use crate::hot::{WithoutCode, add_new, stream};
+use crate::hot::stream;
+use crate::notes::{WithoutCode, add_new};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use executed::{Code, Executed};
 use gather::{Of, gather};
@@ -167,11 +168,7 @@ const LEAST_COVERAGE: f64 = 0.1;
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn rows(
-    stream: &Stream,
-    first: usize,
-    search: &SearchPaths,
-) -> Result<Vec<CodeMissRow>> {
+fn rows(stream: &Stream, first: usize, search: &SearchPaths) -> Result<Vec<CodeMissRow>> {
     let events = &stream.about.events;
     let is_wanted: Vec<bool> =
         events.iter().map(|event| CodeMisses::samples_misses(&event.name)).collect();

@@ -218,7 +218,7 @@ pub(super) struct Lines {
 ///
 /// # Errors
 /// Lines of two files.
-pub(super) fn of(begin: &str, end: &str) -> Result<Option<Lines>> {
+fn of(begin: &str, end: &str) -> Result<Option<Lines>> {
     let line = |text: &str| {
         let (file, line) = text.rsplit_once(':')?;
         Some((file.to_owned(), line.parse::<u32>().ok()?))

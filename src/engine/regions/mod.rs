@@ -136,7 +136,7 @@ const LEAST: u64 = 20;
 const LEAST_INSIDE: u64 = 10;
 
 /// The regions, each after the one around it, in the order of their first entries, with trees by region and thread.
-pub(super) fn rows(tree: &Tree, hz: f64, mut trees: Trees) -> Vec<Region> {
+fn rows(tree: &Tree, hz: f64, mut trees: Trees) -> Vec<Region> {
     let mut inside: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (number, node) in tree.nodes.iter().enumerate() {
         inside.entry(node.parent).or_default().push(number);
@@ -208,7 +208,7 @@ fn times(of: &Stats, hz: f64) -> Times {
 }
 
 /// Limits of the document.
-pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
+fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     let mut notes = Vec::new();
     if document.markers == 0 {
         notes.push("no marker was executed".to_owned());

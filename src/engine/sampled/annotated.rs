@@ -141,7 +141,7 @@ fn own_file(code: &Annotated) -> Option<String> {
 ///
 /// # Errors
 /// Several functions are called so.
-pub(super) fn function(profile: &Profile, name: &str) -> Result<Option<usize>> {
+fn function(profile: &Profile, name: &str) -> Result<Option<usize>> {
     let all = &profile.functions;
     let position = |whole: &str| all.iter().position(|f| f.name == whole);
     if let Some(index) = position(name).or_else(|| all.iter().position(|f| f.short == name)) {

@@ -8,8 +8,8 @@ use super::with_values::{Loops, measured};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::estimate::{EstimateAsk, estimate};
-use crate::hot::add_new;
 use crate::hot::hottest::kernel_share;
+use crate::notes::add_new;
 use crate::record::Note;
 use bench::Options;
 use pmu::Command;
@@ -238,7 +238,7 @@ pub(super) fn enter(
         let found = callers(profile, name)?;
         let unknown = found.tree.iter().filter(|node| node.name == UNKNOWN);
         if unknown.map(|node| node.share).sum::<f64>() > 0.5 {
-            add_new(&mut report.notes, vec![CUT.to_owned()]);
+            add_new(&mut report.notes, [CUT.to_owned()]);
         }
         report.callers = Some(found);
     }
@@ -284,9 +284,7 @@ fn measure(
         ));
     }
     progress(blocks.len(), blocks.len());
-    let new = |note: &&String| !report.notes.contains(note);
-    let new: Vec<String> = model.notes.iter().filter(new).cloned().collect();
-    report.notes.extend(new);
+    add_new(&mut report.notes, model.notes.clone());
     Ok(())
 }
 
@@ -306,7 +304,7 @@ fn parts(profile: &Profile, function: usize, range: Range<u64>) -> Vec<EventPart
 const WORTH_A_NOTE: f64 = 0.01;
 
 /// Why the hottest function of a file has no blocks, if so: it is for another processor, say.
-pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
+fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
     let first = profile.functions.first()?;
     let is_file = first.gap.is_none() && first.path.starts_with('/');
     if !is_file || blocks.iter().any(|block| block.function == 0) {
@@ -319,7 +317,7 @@ pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Opti
 }
 
 /// Advice for programs that are not where they were recorded.
-pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
+fn not_here(functions: &[HotFunction]) -> Option<String> {
     let is_away = |row: &&HotFunction| {
         let is_gone = matches!(row.gap, Some(Gap::NoFile(_)));
         row.share >= WORTH_A_NOTE && is_gone && !is_compiled(&row.path)
@@ -334,7 +332,7 @@ pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
 }
 
 /// Advice for code without names that was compiled while the program ran.
-pub(super) fn compiled(profile: &Profile) -> Option<String> {
+fn compiled(profile: &Profile) -> Option<String> {
     let share: f64 =
         profile.functions.iter().filter(|of| is_compiled(&of.path)).map(|of| of.share).sum();
     (share >= WORTH_A_NOTE).then(|| {
@@ -352,7 +350,7 @@ fn is_compiled(path: &str) -> bool {
 }
 
 /// Why there is no tree per function; recording notes it, too.
-pub(super) fn no_trees(profile: &Profile) -> Note {
+fn no_trees(profile: &Profile) -> Note {
     Note::NoTree(match profile.reads().events.is_empty() {
         true => "the samples hold no counts".to_owned(),
         false => {

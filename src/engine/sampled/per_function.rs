@@ -5,6 +5,7 @@ use profile::counts::{Match, Names};
 use profile::hot::{FunctionReads, Profile, ReadSum, Reads};
 use report::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
 use report::flame::Breakdown;
+use std::sync::Arc;
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::schedule::to_level;
 use tma::tables::{EventId, Table};
@@ -24,10 +25,9 @@ const POPULATION: u64 = 1 << 20;
 /// Level 1 of every function; `None` without such counts, or without a table that has them.
 pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFunction> {
     let reads = profile.reads();
-    let (table, events) = located.tables().iter().find_map(|t| Some((t, level_1(t, reads)?)))?;
-    let mut evaluator = Evaluator::new(table);
+    let mut counted = Counted::new(located.tables(), reads)?;
     let mut found = PerFunction {
-        table: table.name.clone(),
+        table: counted.table.name.clone(),
         event: profile.event.clone(),
         readings: reads.readings,
         interval_ns: reads.interval,
@@ -35,25 +35,20 @@ pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFu
         ..PerFunction::default()
     };
     for (function, own) in profile.functions.iter().zip(&reads.functions) {
-        let (all, same) = (&own.all, &own.same);
-        if all.readings == 0 || reads.enabled <= 0.0 {
+        if own.all.readings == 0 || reads.enabled <= 0.0 {
             continue;
         }
-        let share = all.enabled / reads.enabled;
-        let mixed = 1.0 - same.enabled / all.enabled.max(1.0);
-        let reason = doubt(all.readings, same.readings, share, mixed);
+        let share = own.all.enabled / reads.enabled;
+        let LevelOne { nodes, mixed, reason } = counted.level_one(own, share);
         found.functions.push(FunctionTree {
             name: function.name.clone(),
             short: function.short.clone(),
             module: function.module.clone(),
             share,
-            readings: all.readings,
+            readings: own.all.readings,
             mixed,
             trusted: reason.is_none(),
-            nodes: match all.readings < FEWEST {
-                true => unknown(table, reason.as_deref()),
-                false => nodes(&mut evaluator, table, &events, all, same),
-            },
+            nodes,
             reason,
         });
     }
@@ -65,29 +60,70 @@ pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFu
 /// Level 1 of some time, such as that in a region.
 pub(crate) struct LevelOne {
     pub nodes: Vec<FunctionNode>,
+    /// Share of its readings that began elsewhere.
+    mixed: f64,
     /// Why it is not to be trusted, if so.
     pub reason: Option<String>,
 }
 
 /// Level 1 of what was counted in each of some times, and the table; `None` as of [`per_function`].
 pub(crate) fn of_times<'r>(
-    tables: &[std::sync::Arc<Table>],
+    tables: &[Arc<Table>],
     reads: &Reads,
     all: impl Iterator<Item = &'r FunctionReads>,
 ) -> Option<(String, Vec<LevelOne>)> {
-    let (table, events) = tables.iter().find_map(|t| Some((t, level_1(t, reads)?)))?;
-    let mut evaluator = Evaluator::new(table);
-    let mut level_one = |of: &FunctionReads| {
-        let share = of.all.enabled / reads.enabled.max(1.0);
+    let mut counted = Counted::new(tables, reads)?;
+    let of_time =
+        |of: &FunctionReads| counted.level_one(of, of.all.enabled / reads.enabled.max(1.0));
+    let found = all.map(of_time).collect();
+    Some((counted.table.name.clone(), found))
+}
+
+/// A table with all events of level 1 among those that samples read.
+struct Counted<'t> {
+    table: &'t Table,
+    /// By position in the readings.
+    events: Vec<(usize, EventId)>,
+    evaluator: Evaluator<'t>,
+}
+
+impl<'t> Counted<'t> {
+    /// The first such table.
+    fn new(tables: &'t [Arc<Table>], reads: &Reads) -> Option<Self> {
+        let (table, events) = tables.iter().find_map(|t| Some((&**t, level_1(t, reads)?)))?;
+        Some(Self { table, events, evaluator: Evaluator::new(table) })
+    }
+
+    /// Level 1 of some time that is this share of all.
+    fn level_one(&mut self, of: &FunctionReads, share: f64) -> LevelOne {
         let mixed = 1.0 - of.same.enabled / of.all.enabled.max(1.0);
         let reason = doubt(of.all.readings, of.same.readings, share, mixed);
         let nodes = match of.all.readings < FEWEST {
-            true => unknown(table, reason.as_deref()),
-            false => nodes(&mut evaluator, table, &events, &of.all, &of.same),
+            true => unknown(self.table, reason.as_deref()),
+            false => self.nodes(of),
         };
-        LevelOne { nodes, reason }
-    };
-    Some((table.name.clone(), all.map(&mut level_one).collect()))
+        LevelOne { nodes, mixed, reason }
+    }
+
+    fn nodes(&mut self, of: &FunctionReads) -> Vec<FunctionNode> {
+        let whole = self.evaluator.evaluate(&counts(&self.events, &of.all));
+        let is_enough = of.same.readings >= FEWEST;
+        let within = is_enough.then(|| self.evaluator.values(&counts(&self.events, &of.same)));
+        let node = |n: u16| {
+            let at = usize::from(n);
+            let of = &whole.nodes[at].quantity;
+            let inside = within.as_ref().and_then(|within| within.nodes[at].quantity.get());
+            FunctionNode {
+                id: self.table.nodes[at].id.to_string(),
+                label: self.table.nodes[at].label.to_string(),
+                value: of.get(),
+                error: of.error.as_ref().ok().copied().filter(|_| of.value.is_ok()),
+                bias: of.get().zip(inside).map(|(all, inside)| (all - inside).abs()),
+                missing: of.value.as_ref().err().map(ToString::to_string),
+            }
+        };
+        to_level(self.table, 1).into_iter().map(node).collect()
+    }
 }
 
 /// The nodes that the time of functions goes to, by their trees.
@@ -116,31 +152,6 @@ fn level_1(table: &Table, reads: &Reads) -> Option<Vec<(usize, EventId)>> {
     let needed = to_level(table, 1);
     let complete = needed.iter().all(|n| table.events_of(*n, false).iter().all(has));
     (complete && !needed.is_empty() && !events.is_empty()).then_some(events)
-}
-
-fn nodes(
-    evaluator: &mut Evaluator<'_>,
-    table: &Table,
-    events: &[(usize, EventId)],
-    own: &ReadSum,
-    same: &ReadSum,
-) -> Vec<FunctionNode> {
-    let whole = evaluator.evaluate(&counts(events, own));
-    let within = (same.readings >= FEWEST).then(|| evaluator.values(&counts(events, same)));
-    let node = |n: u16| {
-        let at = usize::from(n);
-        let of = &whole.nodes[at].quantity;
-        let inside = within.as_ref().and_then(|within| within.nodes[at].quantity.get());
-        FunctionNode {
-            id: table.nodes[at].id.to_string(),
-            label: table.nodes[at].label.to_string(),
-            value: of.get(),
-            error: of.error.as_ref().ok().copied().filter(|_| of.value.is_ok()),
-            bias: of.get().zip(inside).map(|(all, inside)| (all - inside).abs()),
-            missing: of.value.as_ref().err().map(ToString::to_string),
-        }
-    };
-    to_level(table, 1).into_iter().map(node).collect()
 }
 
 /// Nodes of a function with too few readings.

@@ -8,7 +8,7 @@ use crate::commands::Carried;
 use crate::conclusion::conclude;
 use crate::estimate::replay;
 use crate::hot::hottest::never_sampled;
-use crate::hot::{self, Temporary};
+use crate::hot::{self, FileKind, Temporary};
 use crate::record::{Note, SampleAsk, record, words};
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
 use crate::topdown::{ImportAsk, imported, named};
@@ -51,16 +51,13 @@ fn read(
 ) -> Result<Vec<Report>> {
     let [path] = ask.files.as_slice() else { return imported(library, ask) };
     let kind = hot::kind(path)?;
-    match kind {
-        hot::FileKind::Document => return reports(path, ask, code),
-        hot::FileKind::Evidence => return evaluated(path, library, ask, code),
-        _ => {}
-    }
     let mut reports = match kind {
-        hot::FileKind::PerfData => Vec::new(),
+        FileKind::Document => return reports(path, ask, code),
+        FileKind::Evidence => return evaluated(path, library, ask, code),
+        FileKind::PerfData => Vec::new(),
         _ => imported(library, ask)?,
     };
-    let wanted = code.filter(|_| kind != hot::FileKind::Other);
+    let wanted = code.filter(|_| kind != FileKind::Other);
     let Some(recording) =
         wanted.map(|ask| hot::stream(path, ask.filter.chains)).transpose()?.flatten()
     else {
@@ -262,7 +259,7 @@ fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
 ///
 /// # Errors
 /// It cannot be read, is another document, or the question needs the recording that it was made of.
-pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
+fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
     let unreadable =
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
     let mut all = report_file::read_all(path, profile::kept::open(path).map_err(unreadable)?)?;
@@ -274,21 +271,24 @@ pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> R
     if !ask.intervals && all.len() > 1 {
         all.drain(..all.len() - 1);
     }
-    for report in &mut all {
-        let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
-        report.functions.truncate(functions);
-        report.blocks.truncate(blocks);
-        report.loops.truncate(blocks);
-        report.sampled = report.sampled.take().filter(|_| code.is_some());
-    }
+    all.iter_mut().for_each(|report| shorten(report, code));
     Ok(all)
+}
+
+/// Leaves as many functions and blocks as are asked for.
+fn shorten(report: &mut Report, code: Option<&CodeAsk>) {
+    let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
+    report.functions.truncate(functions);
+    report.blocks.truncate(blocks);
+    report.loops.truncate(blocks);
+    report.sampled = report.sampled.take().filter(|_| code.is_some());
 }
 
 /// The report of evidence, evaluated again.
 ///
 /// # Errors
 /// It cannot be read or evaluated; the question needs the recording.
-pub(super) fn evaluated(
+fn evaluated(
     path: &Path,
     library: &Library,
     ask: &ImportAsk,
@@ -300,11 +300,7 @@ pub(super) fn evaluated(
             .hint("leave it out"));
     }
     let mut report = replay(evidence_file::read(path)?, library)?;
-    let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
-    report.functions.truncate(functions);
-    report.blocks.truncate(blocks);
-    report.loops.truncate(blocks);
-    report.sampled = report.sampled.take().filter(|_| code.is_some());
+    shorten(&mut report, code);
     report.conclusion = None;
     report.notes.push(format!("evaluated again from the evidence in {}", path.display()));
     Ok(vec![report])

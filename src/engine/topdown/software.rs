@@ -105,14 +105,18 @@ pub(crate) fn enter_error(report: &mut Report, counted: &Software) {
 /// Enters the ± of their means over repeated runs: t(95 %) · s/√N.
 pub(crate) fn enter_errors(report: &mut Report, runs: &[Software]) {
     let tables: Vec<Table> = runs.iter().map(live).collect();
-    let n = tables.len() as f64;
     for name in tables.first().map(BTreeMap::keys).into_iter().flatten() {
         let values: Option<Vec<f64>> =
             tables.iter().map(|t| t.get(name).and_then(|v| v.clone().ok())).collect();
         let Some(values) = values.filter(|v| v.len() > 1) else { continue };
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        let error = student_t95(values.len() - 1) * (squares / (n - 1.0) / n).sqrt();
-        report.software_error.insert(name.clone(), error);
+        report.software_error.insert(name.clone(), error_of_mean(&values));
     }
+}
+
+/// Half width at 95 % of the mean of several values: t · s/√N.
+pub(crate) fn error_of_mean(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    student_t95(values.len() - 1) * (squares / (n - 1.0) / n).sqrt()
 }

@@ -130,7 +130,7 @@ fn is_chase(kinds: &[Option<(Kind, i64)>], number: usize) -> bool {
 }
 
 /// At least this share of the pairs must agree: a short loop begins anew within a window.
-pub(super) const AGREE: (usize, usize) = (3, 4);
+const AGREE: (usize, usize) = (3, 4);
 /// Different values from which a relation can be seen.
 const DIFFERENT: usize = 4;
 /// Largest scale: bytes of an element.
@@ -197,7 +197,7 @@ fn fit(pairs: &[(u64, u64)], value: impl Fn(u64) -> i64) -> Option<Linear> {
 }
 
 /// Executions in a window.
-pub(super) const WINDOW: usize = 64;
+const WINDOW: usize = 64;
 /// Fewest executions that show a pattern.
 const FEWEST: usize = 8;
 /// Executions of the other load back to the one whose value is used: code that loads ahead.

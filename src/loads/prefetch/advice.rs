@@ -262,7 +262,7 @@ pub(super) fn distances(
 }
 
 /// max(1, ⌈MC ÷ cycles of an iteration⌉), unless that is too far.
-pub(super) fn ratio(mc: &Result<f64, Missing>, ic: &Result<Cost, Missing>) -> Result<u64, Missing> {
+fn ratio(mc: &Result<f64, Missing>, ic: &Result<Cost, Missing>) -> Result<u64, Missing> {
     let (mc, ic) = (mc.clone()?, ic.clone()?);
     let ahead = (mc / ic.cycles).ceil().max(1.0);
     match ahead <= MOST_AHEAD {

@@ -9,7 +9,7 @@ use report::documents::{Exit, Report};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
-use tma::{Error, ErrorKind, Result};
+use tma::{Error, ErrorKind, Result as Outcome};
 
 /// The command or process to count in.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(super) struct Entries {
 #[derive(Default)]
 pub(super) struct Probed {
     /// By block: its entries, or that they were not counted, and why.
-    pub blocks: Vec<std::result::Result<Entries, NotCounted>>,
+    pub blocks: Vec<Result<Entries, NotCounted>>,
     /// By block: how often the innermost loop around it was entered, and its iterations each time.
     pub loops: Vec<Option<(u64, f64)>>,
     /// The signal that interrupted it.
@@ -57,9 +57,9 @@ pub(super) fn probed(
     blocks: &[HotBlock],
     ask: &CountAsk,
     signals: &Signals,
-) -> Result<Probed> {
+) -> Outcome<Probed> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    let mut of: Vec<std::result::Result<usize, NotCounted>> = Vec::new();
+    let mut of: Vec<Result<usize, NotCounted>> = Vec::new();
     for block in blocks {
         let number = function(profile, block).map(|one| {
             let known = wanted.iter().position(|w| *w == one);
@@ -89,7 +89,7 @@ pub(super) fn probed(
     };
     let window = is_process.then_some(counts.wall.as_secs_f64());
     let short = cut_short(report, counts.exit, counts.interrupted);
-    let entries = |(block, number): (&HotBlock, &std::result::Result<usize, NotCounted>)| {
+    let entries = |(block, number): (&HotBlock, &Result<usize, NotCounted>)| {
         let function = match &counts.functions[*number.as_ref().map_err(Clone::clone)?] {
             Ok(function) => function,
             Err(why) if counts.unplanned => return Err(NotCounted::Unplanned(why.clone())),
@@ -101,7 +101,7 @@ pub(super) fn probed(
         entries(function, block.start..block.end, window)
     };
     let found = blocks.iter().zip(&of).map(entries).collect();
-    let mut trips = |(block, number): (&HotBlock, &std::result::Result<usize, NotCounted>)| {
+    let mut trips = |(block, number): (&HotBlock, &Result<usize, NotCounted>)| {
         let function =
             counts.functions[*number.as_ref().ok()?].as_ref().ok().filter(|_| short.is_none())?;
         let head = profile.loop_head(block)?;
@@ -119,7 +119,7 @@ pub(super) fn probed(
 }
 
 /// The function of a block, in its file.
-fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, NotCounted> {
+fn function(profile: &mut Profile, block: &HotBlock) -> Result<Wanted, NotCounted> {
     let (path, _) = profile.offset(block, block.start).map_err(NotCounted::NoFile)?;
     let function = profile.functions.get(block.function).ok_or(NotCounted::NoFunction)?;
     Ok(Wanted { path: path.into(), range: function.start..function.end })
@@ -130,7 +130,7 @@ fn entries(
     function: &FunctionCounts,
     block: Range<u64>,
     window: Option<f64>,
-) -> std::result::Result<Entries, NotCounted> {
+) -> Result<Entries, NotCounted> {
     let found = function.blocks.iter().find(|b| b.start == block.start);
     let found = found.ok_or(NotCounted::NoBlock)?;
     let count = *found.count.as_ref().map_err(|why| NotCounted::Probes(why.clone()))? as f64;
@@ -232,7 +232,7 @@ impl fmt::Display for NotCounted {
 }
 
 /// Why a run is not like the one that was sampled, so that its counts say nothing of that.
-pub(super) fn cut_short(
+fn cut_short(
     report: &Report,
     ended: Option<pmu::Exit>,
     interrupted: Option<i32>,

@@ -2,6 +2,7 @@
 //! all of.
 
 use super::{ImportAsk, choice, nothing_read, sibling};
+use crate::notes::add_new;
 use crate::topdown::{self, advise, software};
 use profile::counts::{self, Imported, Over, Recording};
 use profile::session::NO_SAMPLES;
@@ -76,14 +77,14 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     // A recording that was cut off may have samples all the same.
     let sampled = recording.sessions.iter().any(|s| s.samples > 0);
     if cores.iter().all(nothing) && !sampled {
-        if !recording.sessions.is_empty() {
-            return Err(Error::failed("the recording has neither counts nor samples")
-                .because(nothing_read(&recording))
-                .hint("record again, for longer"));
-        }
-        return Err(Error::failed("no counts were recognised")
-            .because(nothing_read(&recording))
-            .hint("supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions"));
+        let (what, remedy) = match recording.sessions.is_empty() {
+            true => (
+                "no counts were recognised",
+                "supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions",
+            ),
+            false => ("the recording has neither counts nor samples", "record again, for longer"),
+        };
+        return Err(Error::failed(what).because(nothing_read(&recording)).hint(remedy));
     }
     // A table that was not chosen for its events misses none.
     let missed = cores.first().filter(|_| !chosen.software_only);
@@ -97,11 +98,7 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     if recording.sessions.iter().any(|s| s.sampled.is_some() && s.samples == 0) {
         base.notes.push(NO_SAMPLES.to_owned());
     }
-    for note in cores.iter().flat_map(|c| &c.imported.notes) {
-        if !base.notes.contains(note) {
-            base.notes.push(note.clone());
-        }
-    }
+    add_new(&mut base.notes, cores.iter().flat_map(|c| c.imported.notes.clone()));
     let several = recording.sources.len() > 1
         || recording.blocks.iter().any(|b| b.run > 0 || b.trial.is_some());
     if several && cores.iter().any(|c| c.imported.software.len() > 1) {
@@ -236,8 +233,7 @@ fn report(
             (None, Some(_)) => table.depth(),
             (None, None) => {
                 let level = deepest_complete(table, &mut evaluator, &part);
-                let note = next_level(table, &mut evaluator, &part, level);
-                report.notes.extend(note.filter(|note| !report.notes.contains(note)));
+                add_new(&mut report.notes, next_level(table, &mut evaluator, &part, level));
                 level
             }
         };
@@ -256,9 +252,7 @@ fn report(
                 || counts.groups.iter().any(GroupCounts::has_counts);
             rows.info.retain(|i| i.value.is_some() && is_counted);
             report.add(rows);
-            let new = |n: &&String| !report.notes.contains(n);
-            let new: Vec<String> = counts.notes.iter().filter(new).cloned().collect();
-            report.notes.extend(new);
+            add_new(&mut report.notes, counts.notes);
         }
         let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
         report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);

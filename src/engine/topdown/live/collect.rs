@@ -2,6 +2,7 @@
 //! `-r N` a value has a ± over the runs of the command.
 
 use super::{CountedCore, LiveAsk, Outcome, Update};
+use crate::notes::add_new;
 use crate::topdown::{advise, named, software, words};
 use pmu::machine::{Finding, Machine};
 use pmu::perf::{self, NoHooks, RunHooks};
@@ -10,23 +11,17 @@ use report::documents::{self, Report, Source};
 use tma::Result;
 use tma::counts::Counts;
 use tma::tables::Const;
-use tma::tree::{Evaluator, student_t95};
+use tma::tree::Evaluator;
 
 /// Sees the counts themselves as they come in, beside the reports made of them.
 pub(crate) trait Observer {
     /// The counts of one interval.
-    fn interval(&mut self, interval: &Interval);
-    /// The counts of the whole measurement.
-    fn whole(&mut self, measured: &Measurement);
-}
-
-/// An observer that ignores everything.
-pub(crate) struct NoObserver;
-
-impl Observer for NoObserver {
     fn interval(&mut self, _: &Interval) {}
+    /// The counts of the whole measurement.
     fn whole(&mut self, _: &Measurement) {}
 }
+
+impl Observer for NoHooks {}
 
 /// Followers of a measurement: `observer` of its counts, `companion` of its runs.
 pub(crate) struct Beside<'a> {
@@ -36,24 +31,6 @@ pub(crate) struct Beside<'a> {
 
 /// Runs the collector once (with all its repeats).
 pub(super) fn collect(
-    machine: &Machine,
-    cores: &[CountedCore],
-    ask: &LiveAsk,
-    source: Source,
-    update: &mut dyn FnMut(Update),
-    observer: &mut dyn Observer,
-) -> Result<Measurement> {
-    collect_beside(
-        machine,
-        cores,
-        ask,
-        source,
-        update,
-        Beside { observer, companion: &mut NoHooks },
-    )
-}
-
-pub(super) fn collect_beside(
     machine: &Machine,
     cores: &[CountedCore],
     ask: &LiveAsk,
@@ -193,11 +170,7 @@ fn fill(
         let is_counted = report.source != Source::NoPmu;
         part.info.retain(|i| i.value.is_some() == is_counted);
         report.add(part);
-        for note in &c.notes {
-            if !report.notes.contains(note) {
-                report.notes.push(note.clone());
-            }
-        }
+        add_new(&mut report.notes, c.notes.clone());
     }
 }
 
@@ -255,13 +228,13 @@ fn shared_core_note(report: &mut Report, core: &CountedCore, counts: &[Counts]) 
 }
 
 /// The note on such errors.
-pub(super) fn note(runs: usize) -> String {
+fn note(runs: usize) -> String {
     format!("± is the half width of the 95 % confidence interval of the mean over {runs} runs")
 }
 
 /// Half width at 95 % of the mean over `runs`, by node: t · s/√N. `None` without several runs, or
 /// where the place of `counts` is not in every run.
-pub(super) fn errors(
+fn errors(
     evaluator: &mut Evaluator,
     counts: &Counts,
     runs: &[Vec<Counts>],
@@ -275,12 +248,9 @@ pub(super) fn errors(
         .iter()
         .map(|c| evaluator.values(c).nodes.iter().map(|r| r.quantity.get()).collect())
         .collect();
-    let n = runs.len() as f64;
     let error = |node: usize| {
         let of_runs: Vec<f64> = values.iter().map(|run| run[node]).collect::<Option<_>>()?;
-        let mean = of_runs.iter().sum::<f64>() / n;
-        let squares: f64 = of_runs.iter().map(|v| (v - mean).powi(2)).sum();
-        Some(student_t95(runs.len() - 1) * (squares / (n - 1.0) / n).sqrt())
+        Some(software::error_of_mean(&of_runs))
     };
     Some((0..values.first()?.len()).map(error).collect())
 }

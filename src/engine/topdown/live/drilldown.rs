@@ -1,8 +1,9 @@
 //! Measures: the collector runs, and its counts become the report. With `--drilldown` level 1 first, then only below
 //! what is flagged, until a leaf.
 
-use super::collect::{Beside, NoObserver, Observer, collect, collect_beside, conclude};
+use super::collect::{Beside, collect, conclude};
 use super::{CoreTable, CountedCore, LiveAsk, Outcome, Update, choose_tables, cores, prepare};
+use crate::notes::add_new;
 use crate::topdown::{Ask, Chosen};
 use pmu::Measurement;
 use pmu::machine::{Finding, Machine};
@@ -32,30 +33,12 @@ pub fn live(
         }
     }
     let (cores, blocked) = prepare(machine, library, ask)?;
-    measure(machine, &cores, ask, blocked, update, &mut NoObserver)
+    let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks };
+    measure(machine, &cores, ask, blocked, update, alone)
 }
 
 /// Runs the collector once (with all its repeats) and fills the report.
-fn measure(
-    machine: &Machine,
-    cores: &[CountedCore],
-    ask: &LiveAsk,
-    blocked: Option<Finding>,
-    update: &mut dyn FnMut(Update),
-    observer: &mut dyn Observer,
-) -> Result<Outcome> {
-    measure_beside(
-        machine,
-        cores,
-        ask,
-        blocked,
-        update,
-        Beside { observer, companion: &mut NoHooks },
-    )
-}
-
-/// As [`measure`], with a companion beside it.
-pub(crate) fn measure_beside(
+pub(crate) fn measure(
     machine: &Machine,
     cores: &[CountedCore],
     ask: &LiveAsk,
@@ -64,14 +47,14 @@ pub(crate) fn measure_beside(
     beside: Beside,
 ) -> Result<Outcome> {
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
-    let measured = collect_beside(machine, cores, ask, source, update, beside)?;
+    let measured = collect(machine, cores, ask, source, update, beside)?;
     Ok(conclude(cores, ask, source, blocked, &measured))
 }
 
 /// Measures level after level: each step counts the children of what is flagged so far, and its
 /// groups join those of the steps before, so that one flags is made of all of them. The command
 /// runs once for each level reached, at most as often as the tree is deep.
-pub(super) fn run(
+fn run(
     machine: &Machine,
     tables: Vec<CoreTable>,
     ask: &LiveAsk,
@@ -86,6 +69,10 @@ pub(super) fn run(
         if !matches!(u, Update::Runs(_)) {
             update(u);
         }
+    };
+    let mut collected = |cores: &[CountedCore]| {
+        let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks };
+        collect(machine, cores, ask, Source::Pmu, &mut quiet, alone)
     };
     let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];
     let mut so_far: Option<Measurement> = None;
@@ -107,7 +94,7 @@ pub(super) fn run(
         if step.is_empty() {
             break;
         }
-        let mut measured = collect(machine, &step, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
+        let mut measured = collected(&step)?;
         if let (false, [only]) = (tables.len() == 1, step.as_slice()) {
             // The counts of a single kind of core have no name; next to others they need one.
             name(&mut measured, &only.table.name);
@@ -124,8 +111,7 @@ pub(super) fn run(
     let of = |(core, nodes)| all_levels(core, nodes, ask.ask.without_details);
     let whole: Vec<CountedCore> = tables.into_iter().zip(chosen).map(of).collect();
     let Some(measured) = so_far else {
-        let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
-        return Ok(conclude(&whole, ask, Source::Pmu, None, &measured));
+        return Ok(conclude(&whole, ask, Source::Pmu, None, &collected(&whole)?));
     };
     let mut outcome = conclude(&whole, ask, Source::Pmu, None, &measured);
     outcome.report.notes.push("drill-down: each level was measured in a separate run".into());
@@ -175,15 +161,13 @@ fn joined(before: Measurement, mut next: Measurement) -> Measurement {
         }
         _ => Vec::new(),
     };
-    next.notes = side_by_side_notes(before.notes, next.notes);
-    next.of_control = side_by_side_notes(before.of_control, next.of_control);
+    for (next, mut all) in
+        [(&mut next.notes, before.notes), (&mut next.of_control, before.of_control)]
+    {
+        add_new(&mut all, std::mem::take(next));
+        *next = all;
+    }
     next
-}
-
-fn side_by_side_notes(mut before: Vec<String>, next: Vec<String>) -> Vec<String> {
-    let new: Vec<String> = next.into_iter().filter(|note| !before.contains(note)).collect();
-    before.extend(new);
-    before
 }
 
 fn side_by_side(mut before: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {

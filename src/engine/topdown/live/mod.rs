@@ -5,10 +5,9 @@ mod collect;
 mod drilldown;
 
 use super::{Ask, Chosen};
-pub(crate) use collect::Beside;
-pub(crate) use collect::Observer;
+pub(crate) use collect::{Beside, Observer};
 pub use drilldown::live;
-pub(crate) use drilldown::measure_beside;
+pub(crate) use drilldown::measure;
 use pmu::machine::{
     Finding, Machine, TableMatch, UNKNOWN, absent_architectural_events, countable,
     is_architectural, unknown_model,
@@ -190,11 +189,7 @@ pub fn required(finding: &Finding) -> Error {
 }
 
 /// The tables of all kinds of core, with the PMU that counts each.
-pub(super) fn tables(
-    machine: &Machine,
-    library: &Library,
-    matches: &[TableMatch],
-) -> Result<Vec<CoreTable>> {
+fn tables(machine: &Machine, library: &Library, matches: &[TableMatch]) -> Result<Vec<CoreTable>> {
     let texts = library.texts();
     let note = |table: &str| -> Result<Option<String>> {
         if !is_architectural(table) || machine.cpu.vendor.is_empty() {
