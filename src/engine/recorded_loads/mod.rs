@@ -119,7 +119,7 @@ fn add(
         without_code(document, of.number, &gathered.code.modules, search);
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
-    document.code_misses.extend(rows(stream, first, search)?);
+    document.code_misses.extend(code_miss_rows(stream, first, search)?);
     document.lines.extend(lines::line_rows(&mut gathered, number));
     Ok(gathered.code)
 }
@@ -168,7 +168,7 @@ const LEAST_COVERAGE: f64 = 0.1;
 ///
 /// # Errors
 /// It cannot be read.
-fn rows(stream: &Stream, first: usize, search: &SearchPaths) -> Result<Vec<CodeMissRow>> {
+fn code_miss_rows(stream: &Stream, first: usize, search: &SearchPaths) -> Result<Vec<CodeMissRow>> {
     let events = &stream.about.events;
     let is_wanted: Vec<bool> =
         events.iter().map(|event| CodeMisses::samples_misses(&event.name)).collect();
