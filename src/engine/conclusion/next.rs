@@ -1,6 +1,5 @@
 //! Next steps: at most three commands, each of which runs as it is.
 
-use super::verdict::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here};
 use crate::steps::{brief_cost, cost_of_process};
 use crate::topdown::{LiveAsk, options};
@@ -10,11 +9,12 @@ use profile::event::EventKind;
 use report::documents::conclusion::Step;
 use report::documents::estimate::Row;
 use report::documents::measured_command::measured;
-use report::documents::report::{FindingKind, Report};
+use report::documents::report::{FindingKind, NodeRow, Report};
 use report::documents::report_code::{LoopRow, Sampled};
 use std::path::Path;
 use std::time::Duration;
 use tma::shell::quoted;
+use tma::tables::Level1;
 
 /// Most steps.
 const MOST: usize = 3;
@@ -30,6 +30,29 @@ const FAULT: &str = "exc_page_fault";
 const WINDOW: Duration = Duration::from_secs(1);
 /// How long what goes on is measured again.
 const SECONDS: u32 = 5;
+
+/// From this share on the kernel is what a report is about.
+pub(super) const MUCH: f64 = 0.5;
+
+/// Share of the time in the kernel; 0 where that is not known.
+pub(super) fn kernel(report: &Report) -> f64 {
+    report.sampled.as_ref().and_then(|sampled| sampled.kernel).unwrap_or(0.0)
+}
+
+/// Whether mispredicted branches are the bottleneck, of the estimate or of the counted tree.
+pub(super) fn is_mispredicted(report: &Report) -> bool {
+    if let Some(estimate) = &report.estimate {
+        return estimate.program.bottleneck.0 == Some(Part::BadSpeculation);
+    }
+    let parent = |node: &&NodeRow| {
+        let is_it =
+            |one: &&NodeRow| Some(&one.id) == node.parent.as_ref() && one.place == node.place;
+        report.nodes.iter().filter(|one| one.level < node.level).find(is_it)
+    };
+    let lineage = |node| std::iter::successors(Some(node), parent);
+    let found = report.nodes.iter().filter(|node| node.bottleneck);
+    found.flat_map(lineage).any(|node| Level1::of(&node.id) == Some(Level1::BadSpeculation))
+}
 
 /// The steps, the most useful first.
 pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
@@ -190,8 +213,7 @@ fn deeper(report: &Report, ask: &LiveAsk, of: &Subject) -> Vec<Step> {
     if is_found && !ask.drilldown && ask.ask.level.is_none() {
         steps.push(step("what is below the bottleneck, level by level", "--drilldown"));
     }
-    let is_located =
-        |node: &report::documents::report::NodeRow| node.bottleneck && !node.locate.is_empty();
+    let is_located = |node: &NodeRow| node.bottleneck && !node.locate.is_empty();
     if report.events.is_empty() && report.nodes.iter().any(is_located) {
         steps.push(step("where it happens", "--locate"));
     }
@@ -238,7 +260,7 @@ mod tests {
     use super::*;
     use profile::hot::Busiest;
     use report::documents::estimate::{Bottleneck, Estimate};
-    use report::documents::report::{NodeRow, Source};
+    use report::documents::report::Source;
     use report::documents::report_code::{CodeRow, FunctionRow};
     use tma::Address;
 
