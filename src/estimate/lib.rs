@@ -19,9 +19,6 @@ mod rest;
 pub mod tree;
 
 pub use divide::{divide, together};
-pub use evidence::Interval;
-pub use evidence::Reason;
-pub use evidence::{Bound, Evidence, Isolated, Loads, Mispredicted};
+pub use evidence::{Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 pub use parts::{Part, Parts, Share, Source};
-pub use tree::Node;
-pub use tree::bottleneck;
+pub use tree::{Node, bottleneck};

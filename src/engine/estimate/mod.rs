@@ -42,8 +42,7 @@ mod words;
 
 use crate::core_model::CoreModel;
 use crate::recorded_loads::executed::Code;
-pub use crate::steps::Callback;
-pub use crate::steps::Step;
+pub use crate::steps::{Callback, Step};
 use crate::steps::{Left, cost, cost_of_process};
 pub use ask::EstimateAsk;
 use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, width};

@@ -18,11 +18,7 @@ mod refusal;
 mod tests;
 
 pub use advice::{Advice, Request, Site, Timed, advise};
-pub use cost::{Cost, Measured, Sampled};
-pub use cost::{LEAST_SHARE, Peak, peaks};
-pub use pace::{InFlight, Misses, Pace};
-pub use pace::{TripCount, Trips};
+pub use cost::{Cost, LEAST_SHARE, Measured, Peak, Sampled, peaks};
+pub use pace::{InFlight, Misses, Pace, TripCount, Trips};
 pub use probed::{Probed, Served};
-pub use refusal::Refusal;
-pub use refusal::Taken;
-pub use refusal::{Hits, Missing};
+pub use refusal::{Hits, Missing, Refusal, Taken};

@@ -6,8 +6,7 @@ mod data_source;
 mod lines;
 
 use crate::latency::Histogram;
-pub use data_source::IbsOp;
-pub use data_source::{DataSource, Level, Operation, Snoop, Translation};
+pub use data_source::{DataSource, IbsOp, Level, Operation, Snoop, Translation};
 pub use lines::{Accesses, Actor, Line, LineAccess, Lines, MOST_LINES, SharedLine, Sharing};
 use std::collections::BTreeMap;
 
