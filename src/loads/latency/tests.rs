@@ -1,3 +1,5 @@
+//! Latencies of known levels, also drawn at random.
+
 use super::{Calibration, Histogram, Level, Timed, granularity, limits, shares};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

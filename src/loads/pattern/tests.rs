@@ -1,4 +1,6 @@
-use super::{Event, Load, Part, classify, origins, *};
+//! Loads of known patterns, from code and values made by hand.
+
+use super::*;
 use crate::class::Class;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
