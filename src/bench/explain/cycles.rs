@@ -1,6 +1,6 @@
-//! Times with their errors, and how bounds compare with the measured time.
+//! Times with their errors, how bounds compare with the measured time, and bounds that it refutes.
 
-use crate::{Measurement, Throughput};
+use crate::{Assumed, Assumption, Bound, Measurement, Outcome, Throughput};
 use std::fmt;
 
 /// A time in core cycles per iteration, with its error.
@@ -27,6 +27,11 @@ impl Cycles {
         Self { best: cycles, low, high }.per(copies)
     }
 
+    /// The cycles of a bound.
+    pub fn of_bound(bound: &Bound) -> Self {
+        Self { best: bound.cycles, low: bound.low, high: bound.high }
+    }
+
     /// The headline of a measurement; 0 without one.
     pub fn of_headline(measurement: &Measurement) -> Self {
         measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
@@ -34,8 +39,12 @@ impl Cycles {
 
     /// Per copy, given the time of `copies`.
     pub(super) fn per(self, copies: f64) -> Self {
-        let Self { best, low, high } = self;
-        Self { best: best / copies, low: low / copies, high: high / copies }
+        self.map(|cycles| cycles / copies)
+    }
+
+    /// Changes the estimate and both ends.
+    pub(super) fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self { best: change(self.best), low: change(self.low), high: change(self.high) }
     }
 
     /// The larger of two.
@@ -65,10 +74,13 @@ pub(super) fn span(low: f64, high: f64) -> String {
 /// A measured bound this close to the time explains it: the spread of block measurements is below
 /// 5 % for 95 of 100 blocks (docs/results/accuracy.md).
 pub(super) const NEAR: f64 = 0.05;
+
 /// Between [`NEAR`] and this it is undecided whether a bound explains the time.
 pub(super) const FAR: f64 = 0.08;
+
 /// [`NEAR`] and [`FAR`] for sums of latencies, whose terms are rounded.
 const LATENCY_NEAR: f64 = 0.12;
+
 const LATENCY_FAR: f64 = 0.18;
 
 /// Whether a bound reaches the time.
@@ -100,5 +112,65 @@ pub(super) fn reaches(bound: Cycles, time: Cycles, computed: bool) -> Reaches {
         (true, _) => Reaches::No,
         (_, true) => Reaches::Perhaps,
         _ => Reaches::Yes,
+    }
+}
+
+/// Marks the `bounds` that exceed `time` by more than the errors.
+pub fn mark_refuted(bounds: &mut [Bound], time: Cycles) {
+    for bound in bounds {
+        bound.refuted |= is_refuted(Cycles::of_bound(bound), time, bound.is_computed);
+    }
+}
+
+/// Reports the refuted ones among `bounds`, compared with `time`, under the assumption `bounds`.
+pub fn enter_refuted(measurement: &mut Measurement, bounds: &[Bound], time: Cycles) {
+    let refuted = bounds.iter().filter(|b| b.refuted);
+    let exceeding: Vec<String> = refuted.map(|b| b.needs_more(time.best)).collect();
+    if exceeding.is_empty() {
+        return;
+    }
+    let mut how = exceeding.join("; ");
+    let outcome = Outcome::Violated;
+    match measurement.assumptions.iter_mut().find(|i| i.name == Assumed::Bounds) {
+        Some(known) => {
+            if known.outcome == Outcome::Violated {
+                how = format!("{}; {how}", known.how);
+            }
+            (known.outcome, known.how) = (outcome, how);
+        }
+        None => measurement.assumptions.push(Assumption { name: Assumed::Bounds, outcome, how }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rejected;
+
+    fn bound(name: &'static str, low: f64, high: f64, is_computed: bool) -> Bound {
+        let cycles = f64::midpoint(low, high);
+        Bound { name, cycles, low, high, is_computed, ..Bound::default() }
+    }
+
+    #[test]
+    fn a_bound_above_the_time_is_refuted_and_the_assumption_violated() {
+        let mut bounds = [
+            bound("dependency", 14.0, 30.0, true),
+            bound("ports", 4.0, 4.2, false),
+            bound("dependency", 0.0, 9.0, true),
+        ];
+        let time = Cycles::exact(4.12);
+        mark_refuted(&mut bounds, time);
+        assert_eq!(bounds.each_ref().map(|b| b.refuted), [true, false, false]);
+        let mut measurement = rejected("90", "made up".to_owned(), &tma::Core::default());
+        let how = "the throughput is not below issue-width".to_owned();
+        measurement.assumptions =
+            vec![Assumption { name: Assumed::Bounds, outcome: Outcome::Held, how }];
+        enter_refuted(&mut measurement, &bounds[1..], time);
+        assert_eq!(measurement.assumptions[0].outcome, Outcome::Held);
+        enter_refuted(&mut measurement, &bounds, time);
+        assert_eq!(measurement.assumptions[0].outcome, Outcome::Violated);
+        let how = "dependency needs 22.000 cycles (14.000 to 30.000), more than the 4.120 measured";
+        assert_eq!(measurement.assumptions[0].how, how);
     }
 }

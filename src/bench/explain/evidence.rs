@@ -1,10 +1,8 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
 use super::cycles::{Cycles, span};
-use super::explainer::{Explainer, Subject};
-use super::findings::Findings;
+use super::explainer::{Explainer, Findings, Subject, WaitBudget};
 use super::model::{Evidence, latency_hides_ports};
-use super::wait_budget::WaitBudget;
 use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS};
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
@@ -234,8 +232,7 @@ pub(super) fn bound(name: &'static str, cycles: Cycles, how: String) -> Bound {
 
 /// A bound of the block's measurement, unless refuted.
 pub(super) fn known(measurement: &Measurement, name: &str) -> Option<Cycles> {
-    let bound = measurement.bounds.iter().find(|b| b.name == name && !b.refuted)?;
-    Some(Cycles { best: bound.cycles, low: bound.low, high: bound.high })
+    measurement.bounds.iter().find(|b| b.name == name && !b.refuted).map(Cycles::of_bound)
 }
 
 /// Settings that analyse the block with the initial values it was measured with.

@@ -1,13 +1,15 @@
-//! The explainer: a sandbox for variants, the dependency analyser, the core.
+//! The explainer: a sandbox for variants, the time it may wait, and its findings on a block.
 
+use super::model::Evidence;
+use crate::measurement::Bound;
 use crate::microbench::{Bench, Settings};
 use crate::{Init, Measurement, Options, Progress};
 use isa::code::Block;
 use isa::deps::memory::InitialValues;
-use isa::deps::{Analyser, Window};
+use isa::deps::{Analyser, Analysis, Code, Window};
 use isa::latency::Latencies;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tma::Core;
 
 /// Explains blocks, one after the other, with one sandbox for all their variants.
@@ -84,4 +86,96 @@ fn user_values(options: &Options) -> InitialValues {
         }
     }
     values
+}
+
+/// Time left for waiting. A measurement's time beyond the shortest successful one counts as waiting,
+/// an unsuccessful one's entire time.
+pub struct WaitBudget {
+    left: Duration,
+    shortest: Option<Duration>,
+}
+
+impl WaitBudget {
+    /// The whole of `budget`.
+    pub fn of(budget: Duration) -> Self {
+        Self { left: budget, shortest: None }
+    }
+
+    /// The remaining time.
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// Subtracts what a measurement begun at `start` spent waiting.
+    pub fn spend(&mut self, start: Instant, succeeded: bool) {
+        self.took(start.elapsed(), succeeded);
+    }
+
+    fn took(&mut self, took: Duration, succeeded: bool) {
+        if succeeded {
+            self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
+        }
+        let needed = if succeeded { self.shortest.unwrap_or(took) } else { Duration::ZERO };
+        self.left = self.left.saturating_sub(took.saturating_sub(needed));
+    }
+}
+
+/// The findings, for the verdict and the document.
+pub struct Findings {
+    /// Input of the verdict.
+    pub evidence: Evidence,
+    /// Bounds measured or computed by the explanation.
+    pub bounds: Vec<Bound>,
+    /// Dependencies of the block as it was measured.
+    pub analysis: Analysis,
+    /// Its instructions.
+    pub code: Code,
+    /// The form whose time is explained.
+    pub form: &'static str,
+    /// Failed measurements, and why.
+    pub missing: Vec<String>,
+}
+
+impl Findings {
+    /// Drops evidence of copies on memory dependencies that the loop does not have.
+    pub(super) fn drop_copies_that_are_not_the_loop(&mut self, forwards: Option<bool>) {
+        if self.evidence.copies_are_not_the_loop(forwards) {
+            (self.evidence.memory_broken, self.evidence.memory_control) = (None, None);
+            let why = "straight copies wait for stores, the loop does not";
+            self.missing.push(format!("memory dependencies broken: {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+impl Findings {
+    /// Findings without any measurement.
+    pub fn without_evidence(analysis: Analysis, code: Code) -> Self {
+        Self {
+            evidence: Evidence::default(),
+            bounds: Vec::new(),
+            analysis,
+            code,
+            form: "unrolled",
+            missing: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_beyond_the_shortest_success_counts_as_waiting() {
+        let seconds = Duration::from_secs;
+        let mut wait_budget = WaitBudget::of(seconds(5));
+        wait_budget.took(seconds(1), true);
+        assert_eq!(wait_budget.left(), seconds(5));
+        wait_budget.took(seconds(2), true);
+        assert_eq!(wait_budget.left(), seconds(4));
+        wait_budget.took(seconds(3), false);
+        wait_budget.took(seconds(3), false);
+        assert_eq!(wait_budget.left(), Duration::ZERO);
+    }
 }

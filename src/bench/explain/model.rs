@@ -1,10 +1,10 @@
-//! The evidence for the verdict, and how bounds compare with the measured time.
+//! The evidence for the verdict, how bounds compare with the measured time, and the evidence in words.
 //!
 //! A max-of-bounds model. Every bound is a lower limit on the time, each for another resource; the
 //! largest one that reaches the measured time explains it. Resources overlap, so bounds are compared
 //! with the time and never added up.
 
-use super::cycles::{Cycles, FAR, NEAR, Reaches, reaches};
+use super::cycles::{Cycles, FAR, NEAR, Reaches, is_refuted, reaches};
 
 /// The block measured with its loop-carried register dependencies broken.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -76,21 +76,26 @@ pub struct Evidence {
 /// If front end and slots reach this share of the time, the ports cannot be separated from them: in one block,
 /// eliminated moves that sometimes take a port raised 1.00 cycles to 1.24.
 const OPEN: f64 = 0.80;
+
 /// If the residual latency of the independent instructions reaches this share of their time, the
 /// time that the ports need is unknown: latencies depend on values (`div`: 11 by the tables, 15
 /// here).
 const RESIDUAL: f64 = 0.60;
+
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
+
 /// A sum of latencies whose range is wider than this factor cannot be a verdict on its own: a memory-carried chain
 /// of 1 to 8 cycles reaches any time between.
 const KNOWN: f64 = 1.5;
+
 /// A chain whose latencies are below this share of the time is not what bounds it, even if the block is
 /// faster without it: an instruction added to break it also changes which port each one is given.
 /// Natively on Zen 5: three `pdep` and a counter of latency 1 take 1.85 cycles, with a nop among them
 /// 1.74 (tests/figures/native_blocks.py).
 const ACCOUNTS: f64 = 0.67;
+
 /// A variant that is faster than the block by this share shows that what was changed matters.
 pub(super) const FASTER: f64 = 0.10;
 
@@ -270,4 +275,79 @@ impl Evidence {
 /// Whether residual latency hides what the instructions measured as `independent` need of the ports.
 pub fn latency_hides_ports(residual_latency: Option<f64>, independent: Cycles) -> bool {
     residual_latency.is_some_and(|latency| latency > independent.low * RESIDUAL)
+}
+
+/// As text.
+impl Evidence {
+    /// The times with dependencies broken, and the latencies, as text.
+    pub(super) fn remaining(&self) -> String {
+        let of = |variant: Option<Cycles>, how: &str| variant.map(|v| self.left(v, how));
+        let parts = [
+            of(self.memory_broken, "memory dependencies broken"),
+            self.registers_broken.map(|broken| self.remaining_registers(&broken)),
+            of(self.both_broken, "both broken"),
+            Some(self.latencies()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The time of a variant, as text; a slower variant has latencies of its own.
+    pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
+        let time = self.time.best;
+        match variant.low > self.time.high * (1.0 + NEAR) {
+            true => {
+                format!("{:.2} cycles, more than the block's {time:.2}, with {how}", variant.best)
+            }
+            false => format!("{:.2} of {time:.2} cycles remain with {how}", variant.best),
+        }
+    }
+
+    /// The time that memory adds to the memory-carried chain, as text.
+    pub(super) fn cost_of_forwarding(&self) -> String {
+        self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
+            format!(
+                "; the arithmetic of that chain takes {arithmetic:.2} or more, passing through memory {:.2} or less",
+                (self.time.best - arithmetic).max(0.0)
+            )
+        })
+    }
+
+    /// The time with register dependencies broken, and the cost of breaking them, as text.
+    fn remaining_registers(&self, broken: &Broken) -> String {
+        let Broken { remaining, instructions, cost, .. } = broken;
+        let caveat = match self.is_conclusive(broken) {
+            true => String::new(),
+            false => format!(
+                "; inconclusive: at least {:.2} cycles are expected with them",
+                self.lower_bound_broken(broken)
+            ),
+        };
+        format!(
+            "{} ({} added instructions per iteration, {cost:.2} cycles of slots{caveat})",
+            self.left(*remaining, "register dependencies broken"),
+            (100.0 * instructions).round() / 100.0,
+        )
+    }
+
+    /// The loop-carried latencies, as text.
+    pub(super) fn latencies(&self) -> String {
+        let of = |latency: Option<Cycles>| {
+            let cycles = latency?;
+            let refuted = match is_refuted(cycles, self.time, true) {
+                true => ", above the measurement: refuted",
+                false => "",
+            };
+            Some(format!("{cycles}{refuted}"))
+        };
+        match (of(self.register_latency), of(self.memory_latency)) {
+            (Some(r), Some(m)) => {
+                format!(
+                    "the longest loop-carried latency is {r} through registers, {m} through memory"
+                )
+            }
+            (Some(r), None) => format!("the longest loop-carried latency is {r}"),
+            (None, Some(m)) => format!("the longest loop-carried latency, through memory, is {m}"),
+            (None, None) => "no loop-carried dependency is known".to_owned(),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Enters bounds and verdict into the nodes of the top-down tree.
 
 use super::cycles::Cycles;
-use super::findings::Findings;
+use super::explainer::Findings;
 use super::verdict::Verdict;
 use crate::measurement::Class;
 use crate::measurement::bound_names::{
@@ -78,8 +78,7 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
         let all = || findings.bounds.iter().chain(&measurement.bounds);
         let largest = |spec: &BoundNode| {
             let own = all().filter(|b| spec.bounds.contains(&b.name) && !b.refuted);
-            let own = own.map(|b| Cycles { best: b.cycles, low: b.low, high: b.high });
-            own.reduce(Cycles::max)
+            own.map(Cycles::of_bound).reduce(Cycles::max)
         };
         BOUND_NODES.iter().map(largest).collect()
     };

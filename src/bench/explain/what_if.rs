@@ -1,13 +1,10 @@
 //! What-if measurements: the block with one dependency broken or one instruction removed.
 
-use super::breakers::{breaker, breakers};
 use super::cycles::span;
 use super::disjoint_memory::{Disjoint, disjoint_memory};
 use super::evidence::Untrusted;
-use super::explainer::{Explainer, Subject};
-use super::findings::Findings;
-use super::variants::{Variant, preceded, without};
-use super::wait_budget::WaitBudget;
+use super::explainer::{Explainer, Findings, Subject, WaitBudget};
+use super::variants::{Variant, breaker, breakers, preceded, without};
 use crate::{Values, WhatIf};
 use isa::code::Block;
 use isa::deps::Kind;

@@ -1,26 +1,29 @@
-//! Measures a block with its loop-carried dependencies broken: through memory, through registers,
-//! and both.
+//! Measures a block with its loop-carried dependencies broken: through memory, through registers, and both. And
+//! finds those through memory that only the initial values make.
 
-use super::breakers::breakers;
 use super::cycles::Cycles;
 use super::disjoint_memory::{Disjoint, disjoint_memory};
-use super::evidence::search;
-use super::explainer::{Explainer, Subject};
-use super::findings::Findings;
+use super::evidence::{self, search};
+use super::explainer::{Explainer, Findings, Subject};
 use super::model::{Broken, Evidence};
 use super::one_line::{OneLine, one_line};
-use super::variants::{Variant, preceded};
+use super::variants::{Variant, breakers, preceded};
 use crate::Values;
 use isa::code::Block;
+use isa::deps::memory::Settings;
+use isa::deps::recurrence::{Edge, Recurrence};
 use isa::deps::{Analysis, Code};
 use isa::effects::{ArchReg, Role};
+use isa::latency::Source;
 use tma::Result;
 
 /// Most copies of the block per set of breakers.
 const MAX_COPIES: usize = 8;
+
 /// Instructions that can wait in the scheduler, roughly: Golden Cove has 97 entries for integer and
 /// vector ports, Zen 3 has 96 for integers (chipsandcheese.com, 2021 and 2022), and some are taken.
 const SCHEDULER: f64 = 80.0;
+
 /// Several copies per set of breakers are tried only if the result can fall below this share of the
 /// block's time; otherwise it would be inconclusive too.
 const CONCLUSIVE: f64 = 0.85;
@@ -121,7 +124,7 @@ impl Explainer {
         let reads = findings.code.effects.iter().flat_map(|effects| &effects.reads);
         let addresses = reads.filter(|read| matches!(read.role, Role::Address(_)));
         let keep: Vec<ArchReg> = addresses.map(|read| read.reg).collect();
-        super::breakers::breakers(&findings.analysis, values, subject.block, &keep)
+        super::variants::breakers(&findings.analysis, values, subject.block, &keep)
             .and_then(Breakers::of)
     }
 
@@ -188,19 +191,80 @@ impl Explainer {
         findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
         // Values other than those it was made for may make its accesses overlap.
-        let failure = match subject.explained().values.as_ref() {
-            None => None,
-            Some(values) => match self.trusted(&variant.block.bytes, values)? {
-                Ok(t) => {
-                    let cycles = Cycles::of(&t, variant.copies as f64);
-                    let jump = findings.evidence.front_end.filter(|_| subject.looped.is_some());
-                    return Ok(Some(jump.map_or(cycles, |jump| cycles.max(jump))));
-                }
-                Err(untrusted) => Some(untrusted.why),
-            },
+        let Some(values) = subject.explained().values.as_ref() else { return Ok(None) };
+        Ok(match self.trusted(&variant.block.bytes, values)? {
+            Ok(t) => {
+                let cycles = Cycles::of(&t, variant.copies as f64);
+                let jump = findings.evidence.front_end.filter(|_| subject.looped.is_some());
+                Some(jump.map_or(cycles, |jump| cycles.max(jump)))
+            }
+            Err(untrusted) => {
+                findings.missing.push(format!("{name}: {}", untrusted.why));
+                None
+            }
+        })
+    }
+
+    /// Minimum latency of a memory-carried chain without its passes through memory.
+    pub(super) fn arithmetic(&self, chain: &Recurrence) -> f64 {
+        let forwarding = |step: &Edge| {
+            let (_, class) = step.forward?;
+            Some(self.analyser.latencies().forwarding(class).low)
         };
-        findings.missing.extend(failure.map(|why| format!("{name}: {why}")));
-        Ok(None)
+        let all = chain.path.iter().map(|s| s.latency.low - forwarding(s).unwrap_or_default());
+        all.sum::<f64>() / chain.iterations.max(1) as f64
+    }
+
+    /// Whether iterations overlap for certain: all loop-carried latencies are known and far below the
+    /// time, no load can wait for a store, and the window holds twice what an iteration takes.
+    pub(super) fn overlaps(&self, subject: &Subject<'_>, findings: &Findings) -> bool {
+        let Findings { evidence, analysis, code, .. } = findings;
+        let accesses = || code.effects.iter().flat_map(|effects| &effects.memory);
+        let short = analysis.recurrences.iter().all(|chain| {
+            let assumed = |step: &Edge| matches!(step.latency.source, Source::Assumed(_));
+            evidence.is_far_below(chain.high) && !chain.path.iter().any(assumed)
+        });
+        let instructions = subject.block.instructions.len() as f64;
+        let longest = evidence.residual_latency.unwrap_or_default() * instructions;
+        let held = f64::from(self.window()) / instructions;
+        let stores = accesses().any(|a| a.store) && accesses().any(|a| a.load);
+        short && !stores && longest < held * evidence.time.low / 2.0
+    }
+
+    /// Stores and loads that alias in the sandbox only because of its initial values, one sentence each; none without
+    /// values.
+    ///
+    /// Memory dependencies are analysed twice: with the values that the block was measured with, and with
+    /// those that the user set and random ones otherwise. Pairs that only the first analysis finds depend
+    /// on the initial values.
+    pub(super) fn alias_pairs(
+        &mut self,
+        subject: &Subject<'_>,
+        findings: &Findings,
+    ) -> Vec<String> {
+        let carried = &findings.analysis.memory.dependencies;
+        if carried.is_empty() || subject.measurement.values.is_none() {
+            return Vec::new();
+        }
+        let code = &findings.code;
+        let unknown = Settings {
+            window: self.window(),
+            runs: evidence::RUNS,
+            initial_values: vec![self.user_values.clone()],
+        };
+        let independent = self.analyser.analyse(code, &unknown).memory.dependencies;
+        let mut pairs: Vec<(usize, usize)> = carried.iter().map(|c| (c.writer, c.reader)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs.retain(|(w, r)| !independent.iter().any(|c| (c.writer, c.reader) == (*w, *r)));
+        let words = |(writer, reader): (usize, usize)| {
+            let (store, load) = (code.text(writer), code.text(reader));
+            format!(
+                "`{load}` aliases `{store}` because of the sandbox's initial values; if it does not in \
+                 the program, set others with --init or --registers"
+            )
+        };
+        pairs.into_iter().map(words).collect()
     }
 }
 
@@ -232,6 +296,10 @@ fn copies_per_breakers(evidence: &Evidence, first: &Broken, instructions: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BlockMeasurer, Init, Options};
+    use isa::code::Block;
+    use isa::deps::{Analyser, Code};
+    use isa::latency::Latencies;
 
     fn evidence(time: f64, slots: f64) -> Evidence {
         Evidence {
@@ -259,5 +327,39 @@ mod tests {
         // The bound without dependencies is as high; or one block fills the scheduler.
         assert_eq!(copies_per_breakers(&evidence(1.05, 1.0), &broken(1.4, 0.67), 4), None);
         assert_eq!(copies_per_breakers(&evidence(20.0, 15.0), &broken(21.0, 2.0), 90), None);
+    }
+
+    fn alias_pairs(hex: &str, init: &[(Init, u64)]) -> Vec<String> {
+        let bytes = isa::code::parse_hex(hex).unwrap();
+        let block = Block::decode(&bytes).unwrap();
+        let options = Options { init: init.to_vec(), ..Options::quick() };
+        let measurement = BlockMeasurer::new(options.clone()).measure(&block).unwrap();
+        if measurement.values.is_none() {
+            return vec!["not measured".to_owned()];
+        }
+        let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
+        let search = evidence::search(&measurement, 64);
+        let analysis = Analyser::default().analyse(&code, &search);
+        let findings = Findings::without_evidence(analysis, code);
+        let subject = Subject { block: &block, measurement: &measurement, looped: None };
+        Explainer::new(&options, Latencies::default()).alias_pairs(&subject, &findings)
+    }
+
+    #[test]
+    fn only_pairs_that_depend_on_the_initial_values_are_named() {
+        // mov [rdi],rax; mov rcx,[rsi]: two registers with the same initial value
+        let findings = alias_pairs("488907 488b0e", &[]);
+        if findings == ["not measured"] {
+            return;
+        }
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].starts_with("`mov rcx,[rsi]` aliases `mov [rdi],rax`"), "{findings:?}");
+        // Both registers set by the user: the aliasing is intended.
+        let asked = [(Init::Register(7), 0x2_0000), (Init::Register(6), 0x2_0000)];
+        assert!(alias_pairs("488907 488b0e", &asked).is_empty());
+        // mov [rdi],rax; mov rcx,[rdi]: one register
+        assert!(alias_pairs("488907 488b0f", &[]).is_empty());
+        // mov rax,[rdi]; mov rcx,[rsi]: nothing is stored
+        assert!(alias_pairs("488b07 488b0e", &[]).is_empty());
     }
 }
