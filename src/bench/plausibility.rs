@@ -9,20 +9,18 @@ use tma::Core;
 
 /// Names of the bounds.
 pub(super) const FRONT_END: &str = "front-end";
-
-pub(super) const WIDTH: &str = "issue-width";
+const WIDTH: &str = "issue-width";
 
 /// Start-up and drain cycles that do not cancel between the long and the short run.
-pub(super) const ENDS: f64 = 4.0;
+const ENDS: f64 = 4.0;
 
 /// Tolerated shortfall of a throughput below a measured bound, and below a computed one, where only the clock has
 /// an error; shares.
-pub(super) const ERRS: f64 = 0.03;
-
-pub(super) const CLOCK_ERRS: f64 = 0.01;
+const ERRS: f64 = 0.03;
+const CLOCK_ERRS: f64 = 0.01;
 
 /// Share of the throughput that a bound must reach to explain it.
-pub(super) const EXPLAINS: f64 = 0.95;
+const EXPLAINS: f64 = 0.95;
 
 /// The bound of the pipeline's width, without nops, which some processors fuse.
 pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
@@ -69,7 +67,7 @@ fn fused_moves(block: &Block) -> usize {
     all.iter().enumerate().filter(|pair| may_fuse(*pair)).count()
 }
 
-pub(super) fn too_few(cycles: f64, bound: &Bound) -> String {
+fn too_few(cycles: f64, bound: &Bound) -> String {
     format!("{cycles:.3} cycles are fewer than the pipeline's width allows, {:.3}", bound.cycles)
 }
 
@@ -92,17 +90,30 @@ pub(super) fn is_above(bound: &Bound, high: f64, copies: usize) -> bool {
     bound.low > high * (1.0 + errs) + ENDS / (copies - copies / 2).max(1) as f64
 }
 
-/// The computed bound that a throughput violates.
-pub(super) fn ruled_out<'a>(
-    bounds: &'a [Bound],
+/// Marks the `bounds` that a throughput is below, and says so; and why it is impossible, if it is.
+pub(super) fn check(
+    bounds: &mut [Bound],
     throughput: &Throughput,
     copies: usize,
-) -> Option<&'a Bound> {
+    core: &Core,
+) -> (Assumption, Option<String>) {
+    let checked = plausible(bounds, throughput, copies);
+    // A table alone may be wrong, and a width that was only measured is a lower limit.
+    let impossible = ruled_out(bounds, throughput, copies).filter(|_| core.is_width_confirmed());
+    let why = impossible.map(|bound| too_few(throughput.cycles, bound));
+    for bound in bounds {
+        bound.refuted = is_above(bound, throughput.high, copies);
+    }
+    (checked, why)
+}
+
+/// The computed bound that a throughput violates.
+fn ruled_out<'a>(bounds: &'a [Bound], throughput: &Throughput, copies: usize) -> Option<&'a Bound> {
     bounds.iter().find(|b| b.name == WIDTH && is_above(b, throughput.high, copies))
 }
 
 /// Checks the throughput against the bounds; if it is below one, one of the two is wrong.
-pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assumption {
+fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assumption {
     let broken: Vec<_> = bounds
         .iter()
         .filter(|bound| is_above(bound, throughput.high, copies))

@@ -1,38 +1,29 @@
 //! A program's loop run with the program's own values: its code with its own jumps, its memory, and
 //! as many iterations as there.
-//!
-//! | file | concern |
-//! |---|---|
-//! | `attempts` | which executions are tried |
-//! | `pages` | the program's memory that an execution accesses |
-//! | `alike` | whether executions end alike, and as in the program |
-//! | `timed` | executions as code to run once or to time |
 
-mod alike;
-mod attempts;
-mod pages;
-mod timed;
-
-use super::leave_early::Bounded;
+use super::bounded::Bounded;
 use crate::Snapshot;
 use crate::checks::Footprint;
+use crate::harness::forms;
 use crate::harness::immovable::Immovable;
-use crate::harness::program::Program;
+use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
 use crate::harness::relaid::{counted, moved};
 use crate::harness::required_state::RequiredState;
-use crate::runner::{Runner, Segment};
+use crate::initial::failure::Why;
+use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
+use crate::timing::measure::{EIGHTHS, Form, lengths, whole};
 use crate::values::Values;
 use isa::names::name;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tma::Result;
 
 /// Greatest distance of `[rip+x]` operands that are kept apart as in the program.
-const RIP_ROOM: u64 = 0x10_0000;
+pub(super) const RIP_ROOM: u64 = 0x10_0000;
 /// Greatest distance of data from the address that `[rip+x]` points to.
-const TABLE: u64 = 0x1_0000;
+pub(super) const TABLE: u64 = 0x1_0000;
 
 /// Why a loop cannot be run with its program's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,12 +67,18 @@ impl From<&str> for Unfit {
     }
 }
 
+impl From<Unfit> for Why {
+    fn from(why: Unfit) -> Self {
+        format!("not with the program's values: {why}").into()
+    }
+}
+
 /// Address (p_vaddr) and bytes of the parts of some code.
 type Code<'a> = &'a [(u64, Vec<u8>)];
 
 /// A loop with its values, ready to be timed.
 pub(super) struct Captured {
-    region: Region,
+    pub(super) region: Region,
     required_state: RequiredState,
     /// Iterations of an execution.
     pub trips: u64,
@@ -89,9 +86,9 @@ pub(super) struct Captured {
     pub bounded: Option<Bounded>,
     rip_area: usize,
     /// Where that is.
-    moved: u64,
+    pub(super) moved: u64,
     /// Registers with which the program left.
-    left_with: Option<[u64; 16]>,
+    pub(super) left_with: Option<[u64; 16]>,
     /// Pages whose content is known.
     pub images: BTreeSet<u64>,
     /// Pages it accesses.
@@ -110,7 +107,7 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    fn attempt(
+    pub(super) fn attempt(
         runner: &mut Runner,
         snapshot: &Snapshot,
         code: Code<'_>,
@@ -186,6 +183,11 @@ impl Captured {
         Some(bounded.eighth()).filter(|eighth| *eighth > 0)
     }
 
+    /// This, compared by executions of several lengths or not.
+    pub fn by_lengths(self, by_lengths: bool) -> Self {
+        Self { by_lengths, ..self }
+    }
+
     /// Whether its code is not laid out at the program's distances.
     pub fn is_relaxed(&self) -> bool {
         self.region.is_relaxed
@@ -220,7 +222,7 @@ pub(super) fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> 
 }
 
 /// Why it did not come to its end.
-fn words(ended: &Ended) -> Unfit {
+pub(super) fn words(ended: &Ended) -> Unfit {
     let text = match ended {
         Ended::Fault(fault) => format!("it raises signal {} at {:#x}", fault.signal, fault.cr2),
         Ended::MapRefused(fault) => format!("the page at {:#x} cannot be mapped", fault.cr2),
@@ -228,4 +230,111 @@ fn words(ended: &Ended) -> Unfit {
         _ => return "it does not come to an end".into(),
     };
     text.into()
+}
+
+impl Captured {
+    /// Finds which of the known pages it accesses: each run adds the first missing page that made it go wrong.
+    pub(super) fn find_pages(
+        &mut self,
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+        known: &BTreeMap<u64, Vec<u8>>,
+    ) -> Result<std::result::Result<(), Unfit>> {
+        let accessed = |(page, _): &(&u64, _)| !snapshot.nearby.contains(page);
+        let mut images: BTreeMap<u64, Vec<u8>> =
+            known.iter().filter(accessed).map(|(page, bytes)| (*page, bytes.clone())).collect();
+        loop {
+            if images.len() > at::PHYSICAL_MAX {
+                let many = images.len();
+                let room = at::PHYSICAL_MAX;
+                let why = format!("it accesses {many} pages, and the sandbox has {room}");
+                return Ok(Err(why.into()));
+            }
+            self.images = images.keys().copied().collect();
+            runner.images(&images)?;
+            self.set_values(runner, snapshot)?;
+            let program = self.untimed(self.trips);
+            if program.end() > at::CODE + at::CODE_SIZE {
+                return Ok(Err("its code exceeds the code area of the sandbox".into()));
+            }
+            let ended = run_once(runner, &program)?;
+            let Some(pages) = runner.pages() else {
+                return Ok(Err("it overwrote the harness".into()));
+            };
+            let Some(missed) = pages.iter().find(|page| !images.contains_key(page)) else {
+                return Ok(if ended == Ended::Done { Ok(()) } else { Err(words(&ended)) });
+            };
+            let Some(content) = known.get(missed) else {
+                let why = format!("it accesses a page that was not captured ({missed:#x})");
+                return Ok(Err(why.into()));
+            };
+            images.insert(*missed, content.clone());
+        }
+    }
+
+    /// The pages of the snapshot, those of `[rip+x]` operands where the sandbox has them.
+    pub(super) fn known(
+        &self,
+        runner: &mut Runner,
+        snapshot: &Snapshot,
+    ) -> Result<BTreeMap<u64, Vec<u8>>> {
+        let base = runner.worker()?.base();
+        let page = |address: u64| address & !(at::PAGE as u64 - 1);
+        let mut images: BTreeMap<u64, Vec<u8>> =
+            snapshot.pages.iter().map(|(address, bytes)| (*address, bytes.to_vec())).collect();
+        for target in self.region.rip_targets() {
+            let real = target.wrapping_sub(snapshot.address).wrapping_add(snapshot.running_at);
+            let here = base + self.rip(target) as u64;
+            // A table may extend to both sides of the address.
+            let around = page(real.saturating_sub(TABLE))..real.saturating_add(TABLE);
+            for (address, bytes) in snapshot.pages.range(around) {
+                let moved = address.wrapping_sub(page(real)).wrapping_add(page(here));
+                images.insert(moved, bytes.to_vec());
+            }
+        }
+        Ok(images)
+    }
+
+    pub fn shape(&self) -> Shape<'_> {
+        Shape {
+            block: &self.region.block,
+            required_state: &self.required_state,
+            copies: 1,
+            lines: !self.lines.is_empty(),
+            reseeded: &[],
+            taken: &[],
+            start: BLOCK_CODE,
+            rip_area: self.rip_area,
+        }
+    }
+
+    pub fn untimed(&self, trips: u64) -> Program {
+        let rip = |target| self.rip(target);
+        let start = self.bounded.as_ref().map(|bounded| bounded.registers(trips));
+        let start = start.as_ref().map(|registers| (registers, trips));
+        forms::region(&self.shape(), &self.region, &rip, true, false, start)
+    }
+
+    /// An execution against the same code not entered, or longer against shorter executions if they end earlier
+    /// than in the program, so that start and end cancel; each `repeat` times.
+    pub fn form(&self, placements: usize, repeat: u32) -> Form {
+        let shape = self.shape();
+        let rip = |target| self.rip(target);
+        if let (Some(bounded), Some(eighth)) = (&self.bounded, self.eighth()) {
+            let starts: [_; EIGHTHS] =
+                std::array::from_fn(|n| (bounded.registers(bounded.length(n)), bounded.length(n)));
+            let build = |shape: &Shape<'_>, n: usize| -> Program {
+                let (registers, trips) = &starts[n];
+                let start = Some((registers, *trips));
+                forms::region(shape, &self.region, &rip, true, true, start)
+            };
+            return lengths(&shape, &build, placements, eighth as f64, repeat);
+        }
+        let build = |shape: &Shape<'_>, enter: bool| -> Program {
+            let start = self.bounded.as_ref().map(|bounded| bounded.registers(self.trips));
+            let start = start.as_ref().map(|registers| (registers, self.trips));
+            forms::region(shape, &self.region, &rip, enter, true, start)
+        };
+        whole(&shape, &build, placements, self.trips as f64, repeat)
+    }
 }

@@ -1,6 +1,6 @@
 //! Values with which the loop leaves after a chosen number of iterations.
 
-use super::known::Known;
+use super::arrays::Known;
 use iced_x86::ConditionCode;
 use isa::flow::{Exit, Iteration, Linear, Loaded, Term};
 

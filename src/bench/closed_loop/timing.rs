@@ -1,8 +1,8 @@
 //! Times a loop body as a loop: long against short runs.
 
+use super::ClosedLoop;
 use super::captured::Captured;
 use super::executions::{execution, words};
-use super::outcome::ClosedLoop;
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::checks::Footprint;
@@ -103,7 +103,7 @@ impl Timer {
             }
         };
         let from = if snapshot.is_inside { "some iteration of" } else { "entering" };
-        let how = format!(
+        let mut how = format!(
             "{} iterations with the program's registers, memory and branches, from {from} the loop \
              {until}; {} cache lines restored before each{}{}",
             captured.trips,
@@ -115,18 +115,16 @@ impl Timer {
             },
             words(&executions, &dropped, is_whole, overlapping > 0)
         );
-        let how = match std::ptr::eq(shown, snapshot) {
-            true => how,
-            false => format!("{how}; registers and pages are those of entry {}", shown.entry),
-        };
-        let how = match overlapping {
-            0 => how,
-            _ => format!(
-                "{how}; {} back to back, on memory as the last one left it, so that they overlap as in a \
+        if !std::ptr::eq(shown, snapshot) {
+            how += &format!("; registers and pages are those of entry {}", shown.entry);
+        }
+        if overlapping > 0 {
+            how += &format!(
+                "; {} back to back, on memory as the last one left it, so that they overlap as in a \
                  program that calls the loop again at once",
                 if overlapping < executions.len() { "some executions" } else { "executions" }
-            ),
-        };
+            );
+        }
         Ok(Ok(ClosedLoop {
             iterations: captured.trips.min(1 << 20) as usize,
             timed,
@@ -150,7 +148,7 @@ impl Timer {
     ) -> Result<std::result::Result<(Captured, FormTiming, bool), Why>> {
         let mut captured = match Captured::new(&mut self.runner, snapshot)? {
             Ok(captured) => captured,
-            Err(why) => return Ok(Err(format!("not with the program's values: {why}").into())),
+            Err(why) => return Ok(Err(why.into())),
         };
         let look = captured.form(1, 1);
         let rough = match look.rough(&mut self.runner, &self.options, None, None)? {
@@ -167,12 +165,10 @@ impl Timer {
         };
         if OVERLAPPING.contains(&rough) && overlapping.is_none() {
             // The attempt may have left another state.
-            let by_lengths = captured.by_lengths;
             captured = match Captured::new(&mut self.runner, snapshot)? {
-                Ok(again) => again,
-                Err(why) => return Ok(Err(format!("not with the program's values: {why}").into())),
+                Ok(again) => again.by_lengths(captured.by_lengths),
+                Err(why) => return Ok(Err(why.into())),
             };
-            captured.by_lengths = by_lengths;
         }
         let placements = self.options.placements.clamp(1, 4);
         let form = match &overlapping {

@@ -80,7 +80,6 @@ pub(super) const FAR: f64 = 0.08;
 
 /// [`NEAR`] and [`FAR`] for sums of latencies, whose terms are rounded.
 const LATENCY_NEAR: f64 = 0.12;
-
 const LATENCY_FAR: f64 = 0.18;
 
 /// Whether a bound reaches the time.

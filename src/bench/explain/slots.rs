@@ -31,7 +31,6 @@ const AMOUNTS: [f64; 4] = [1.0, 1.0, 1.5, 2.0];
 
 /// Measurements where slots come out as more than `PLAIN` for an instruction, which few instructions need.
 const TRIES: usize = 2;
-
 const PLAIN: usize = 2;
 
 /// Two amounts confirm each other up to this share of the time. Contention adds in proportion to the nops.
