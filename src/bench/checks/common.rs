@@ -5,12 +5,24 @@ use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn assumption(name: Assumed, outcome: Outcome, how: impl Into<String>) -> Assumption {
-    Assumption { name, outcome, how: how.into() }
-}
+/// An assumption of this name, by what became of it and the evidence.
+impl Assumed {
+    pub(super) fn held(self, how: impl Into<String>) -> Assumption {
+        self.judged(true, how)
+    }
 
-pub(super) fn outcome(held: bool) -> Outcome {
-    if held { Outcome::Held } else { Outcome::Violated }
+    pub(super) fn violated(self, how: impl Into<String>) -> Assumption {
+        self.judged(false, how)
+    }
+
+    pub(super) fn unchecked(self, how: impl Into<String>) -> Assumption {
+        Assumption { name: self, outcome: Outcome::Unchecked, how: how.into() }
+    }
+
+    pub(super) fn judged(self, held: bool, how: impl Into<String>) -> Assumption {
+        let outcome = if held { Outcome::Held } else { Outcome::Violated };
+        Assumption { name: self, outcome, how: how.into() }
+    }
 }
 
 /// The reason where a trace is incomplete.

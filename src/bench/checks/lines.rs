@@ -1,15 +1,18 @@
-//! Cache lines that a block touches: whether they fit the first level, and which accesses straddle
-//! them.
+//! Cache lines that a block touches: whether they fit the first level, which accesses straddle them; linear pages
+//! that share a physical page, and loads after stores with the same low address bits.
 
-use super::super::sandbox::layout::{self as at, PAGE, context};
-use super::common::{GAPS, NO_MEMORY, assumption, is_complete, listed, outcome};
+use super::common::{GAPS, NO_MEMORY, abridged, is_complete, listed};
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::sandbox::layout::{self as at, PAGE, context};
 use isa::code::Block;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tma::Cache;
+
+/// Stores that may be in the store buffer when a load executes.
+const STORES: usize = 64;
 
 /// Compares the lines in each set of the L1 data cache, including the harness's, with its ways.
 pub fn l1_data(
@@ -19,24 +22,20 @@ pub fn l1_data(
     cache: Option<Cache>,
 ) -> Assumption {
     if !is_complete(setup) {
-        return assumption(Assumed::L1Data, Outcome::Unchecked, GAPS);
+        return Assumed::L1Data.unchecked(GAPS);
     }
     if setup.accesses.is_empty() {
-        return assumption(Assumed::L1Data, Outcome::Held, NO_MEMORY);
+        return Assumed::L1Data.held(NO_MEMORY);
     }
     let non_temporal = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
     let bypasses =
         |text: &str| non_temporal.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
     if let Some(inst) = block.instructions.iter().find(|i| bypasses(&i.text) && i.writes_memory()) {
         let how = format!("`{}` bypasses the cache", inst.text);
-        return assumption(Assumed::L1Data, Outcome::Violated, how);
+        return Assumed::L1Data.violated(how);
     }
     let Some(cache) = cache else {
-        return assumption(
-            Assumed::L1Data,
-            Outcome::Unchecked,
-            "the size of the L1 data cache is not known",
-        );
+        return Assumed::L1Data.unchecked("the size of the L1 data cache is not known");
     };
     let mut sets: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     let mut linear: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -63,7 +62,7 @@ pub fn l1_data(
         how +=
             &format!("; {offsets} pages are accessed at the same offset, more than there are ways");
     }
-    assumption(Assumed::L1Data, outcome(lines + own <= cache.ways), how)
+    Assumed::L1Data.judged(lines + own <= cache.ways, how)
 }
 
 /// Cache lines that an access touches, by number.
@@ -131,23 +130,135 @@ fn straddling(
     let hits = || setup.accesses.iter().filter(|a| a.size > 0 && is(a));
     if hits().next().is_some() {
         let list = listed(block, setup.copies, hits().map(|a| (a.instruction, a.copy)));
-        return assumption(
-            name,
-            Outcome::Violated,
-            format!("address trace: instruction {list}{note}"),
-        );
+        return name.violated(format!("address trace: instruction {list}{note}"));
     }
     match (is_complete(setup), setup.accesses.is_empty()) {
-        (false, _) => assumption(name, Outcome::Unchecked, GAPS),
-        (true, true) => assumption(name, Outcome::Held, NO_MEMORY),
-        (true, false) => assumption(name, Outcome::Held, "address trace of every copy"),
+        (false, _) => name.unchecked(GAPS),
+        (true, true) => name.held(NO_MEMORY),
+        (true, false) => name.held("address trace of every copy"),
     }
+}
+
+/// Finds lines accessed through two linear addresses. Pages share physical pages if there are more of
+/// them; on Zen, two linear addresses of one line evict each other.
+pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
+    let name = Assumed::PageAliasing;
+    let count = setup.pages.len();
+    if count == 0 {
+        return name.held(NO_MEMORY);
+    }
+    if count <= physical {
+        let how = format!("{count} pages, each with its own physical page");
+        return name.held(how);
+    }
+    let sharing = format!("{count} pages on {physical} physical ones");
+    let mut lines: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for line in setup.accesses.iter().flat_map(touched) {
+        lines.entry(physical_line(setup, physical, line)).or_default().insert(line);
+    }
+    let page = |line: &u64| line * 64 / PAGE as u64 * PAGE as u64;
+    let pairs: BTreeSet<(u64, u64)> = lines
+        .values()
+        .filter_map(|lines| Some((page(lines.first()?), page(lines.iter().nth(1)?))))
+        .collect();
+    let mut names: Vec<_> = pairs.iter().map(|(a, b)| format!("{a:#x} with {b:#x}")).collect();
+    match (names.is_empty(), is_complete(setup)) {
+        (false, _) => {
+            let how = format!(
+                "{sharing}: a line is accessed through two addresses in {} ({})",
+                abridged(&mut names, 3),
+                "slow on AMD Zen, and a store through one address changes loads through the other"
+            );
+            name.violated(how)
+        }
+        (true, true) => {
+            name.held(format!("{sharing}, but no line is accessed through two addresses"))
+        }
+        (true, false) => name.unchecked(format!("{sharing}; {GAPS}")),
+    }
+}
+
+/// Finds loads after a store to the same offset of another page (4K aliasing): the low 12 bits are
+/// compared first, and the load waits. Some cores confuse stores and loads of the same base register
+/// at smaller `distances`, too.
+pub fn stores(block: &Block, setup: &RunSetup, distances: Option<&[u32]>) -> Assumption {
+    let name = Assumed::StoreAliasing;
+    if setup.accesses.is_empty() && setup.complete {
+        return name.held(NO_MEMORY);
+    }
+    let least = distances.and_then(|all| all.iter().min()).map_or(PAGE as u64, |d| u64::from(*d));
+    let near_too = (1..PAGE as u64).contains(&least);
+    let mut none = "address trace: no load follows a store with the same low 12 address bits on \
+                    another page"
+        .to_owned();
+    if near_too {
+        none += &format!(", nor a multiple of {least:#x} below it with the same base register");
+    }
+    // On one page there is nothing else to search for.
+    if is_complete(setup) && setup.pages.len() < 2 && !near_too {
+        return name.held(none);
+    }
+    let base = |access: &Access| {
+        block.instructions.get(access.instruction).and_then(|i| Some(i.memory.first()?.base()))
+    };
+    let confused = |load: &Access, store: &Access| {
+        let same_base = near_too && base(load).is_some() && base(load) == base(store);
+        overlaps(load, store, if same_base { least.min(PAGE as u64) } else { PAGE as u64 })
+    };
+    let mut recent: VecDeque<Access> = VecDeque::with_capacity(STORES + 1);
+    let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for instruction in by_instruction(&setup.accesses) {
+        for load in instruction.iter().filter(|a| a.reads && a.size > 0) {
+            let near = recent.iter().find(|store| confused(load, store));
+            if let Some(store) = near.filter(|store| !overlaps(load, store, u64::MAX)) {
+                *pairs.entry((store.instruction, load.instruction)).or_default() += 1;
+            }
+        }
+        for store in instruction.iter().filter(|a| a.writes && a.size > 0) {
+            recent.push_front(*store);
+            recent.truncate(STORES);
+        }
+    }
+    if pairs.is_empty() {
+        return match is_complete(setup) {
+            true => name.held(none),
+            false => name.unchecked(GAPS),
+        };
+    }
+    let text = |i: usize| format!("{i} `{}`", block.instructions[i].text);
+    let mut names: Vec<_> = pairs
+        .iter()
+        .map(|((store, load), times)| {
+            format!("load {} after store {}, {times} times", text(*load), text(*store))
+        })
+        .collect();
+    let how = format!(
+        "address trace: {}: {} in {} copies",
+        match near_too {
+            true => format!("same low 12 address bits, or a multiple of {least:#x} apart"),
+            false => "same low 12 address bits on another page".to_owned(),
+        },
+        abridged(&mut names, 3),
+        setup.copies
+    );
+    name.violated(how)
+}
+
+/// Runs of accesses that belong to one instruction of one copy.
+fn by_instruction(accesses: &[Access]) -> impl Iterator<Item = &[Access]> {
+    accesses.chunk_by(|a, b| (a.copy, a.instruction) == (b.copy, b.instruction))
+}
+
+/// Whether two accesses share a byte, addresses taken modulo `modulus`.
+fn overlaps(a: &Access, b: &Access, modulus: u64) -> bool {
+    let (first, second) = (a.address % modulus, b.address % modulus);
+    first < second.saturating_add(b.size) && second < first.saturating_add(a.size)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::common::example::{block, setup};
     use super::*;
+    use crate::checks::common::example::{block, setup};
 
     const CACHE: Option<Cache> = Some(Cache { ways: 8, sets: 64 });
 
@@ -191,5 +302,44 @@ mod tests {
         assert_eq!(line_crossing(&loads, &none).outcome, Outcome::Held);
         let gaps = RunSetup { complete: false, ..none };
         assert_eq!(line_crossing(&loads, &gaps).outcome, Outcome::Unchecked);
+    }
+
+    #[test]
+    fn pages_alias_only_if_a_line_is_accessed_through_two_addresses() {
+        let three = [0x1000, 0x2000, 0x3000];
+        let apart = setup(&three, &[(0, 0, 0x1000, 8, false), (1, 0, 0x3040, 8, false)]);
+        assert_eq!(pages(&apart, 2).outcome, Outcome::Held);
+        let same = setup(&three, &[(0, 0, 0x1000, 8, false), (1, 0, 0x3000, 8, false)]);
+        let judged = pages(&same, 2);
+        assert_eq!(judged.outcome, Outcome::Violated);
+        assert!(judged.how.contains("0x1000 with 0x3000"), "{}", judged.how);
+        assert_eq!(pages(&same, 16).outcome, Outcome::Held);
+    }
+
+    #[test]
+    fn a_load_after_a_store_to_the_same_offset_of_another_page_is_named() {
+        let pair = block("488903 488b07"); // mov [rbx],rax; mov rax,[rdi]
+        let alias = setup(&[0x1000, 0x2000], &[(0, 0, 0x1010, 8, true), (0, 1, 0x2014, 8, false)]);
+        let judged = stores(&pair, &alias, None);
+        assert_eq!(judged.outcome, Outcome::Violated);
+        for word in ["load 1 `mov rax,[rdi]`", "store 0 `mov [rbx],rax`", "1 times"] {
+            assert!(judged.how.contains(word), "{}", judged.how);
+        }
+        // The youngest store to the address forwards, whatever an older one did on another page.
+        let forwarded = setup(
+            &[0x1000, 0x2000],
+            &[(0, 0, 0x1010, 8, true), (0, 0, 0x2010, 8, true), (0, 1, 0x2010, 8, false)],
+        );
+        assert_eq!(stores(&pair, &forwarded, None).outcome, Outcome::Held);
+        // Measured natively on a Zen 4 and a Zen 5: `mov [rbx+0x800],rcx; mov rdx,[rbx]`.
+        let same = block("48898b00080000 488b13");
+        let near = setup(&[0x1000], &[(0, 0, 0x1808, 8, true), (0, 1, 0x1008, 8, false)]);
+        let zen: &[u32] = &[0x400, 0x800, 0x1000];
+        assert_eq!(stores(&same, &near, Some(zen)).outcome, Outcome::Violated);
+        assert_eq!(stores(&same, &near, Some(&[])).outcome, Outcome::Held);
+        assert_eq!(stores(&pair, &near, Some(zen)).outcome, Outcome::Held);
+        // A load before the store does not count.
+        let before = setup(&[0x1000], &[(0, 1, 0x2010, 8, false), (1, 0, 0x1010, 8, true)]);
+        assert_eq!(stores(&pair, &before, None).outcome, Outcome::Held);
     }
 }

@@ -2,34 +2,25 @@
 //!
 //! | file | assumptions |
 //! |---|---|
-//! | `lines`, `aliasing` | what the address trace shows |
-//! | `code` | the copies' code |
-//! | `tlb` | translations of the pages |
-//! | `captured` | cache lines and pages of a loop with a program's memory |
-//! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
-//! | `masks` | masks that select nothing, and pages that masked accesses lack |
-//! | `aligned` | alignment, by the processor's own check |
-//! | `steady` | whether unrolled code was in its steady state |
+//! | `lines` | cache lines, boundaries and aliasing, by the address trace |
+//! | `fits` | whether code and memory fit the first level |
+//! | `accesses` | alignment, by the processor's own check; masks |
+//! | `timing` | contention, reproducibility, the steady state, and registers that the harness reinitialised |
 //! | `subnormal` | subnormal operands and results |
 //!
 //! `bounds` is checked where bounds are measured.
 
-mod aliasing;
-mod aligned;
-mod captured;
-mod code;
+mod accesses;
 mod common;
+mod fits;
 mod lines;
-mod masks;
-mod steady;
 mod subnormal;
 mod timing;
-mod tlb;
 
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::Assumption;
 use crate::timing::form_timing::FormTiming;
-pub(crate) use captured::Footprint;
+pub(crate) use fits::Footprint;
 use isa::code::Block;
 use tma::Core;
 
@@ -41,8 +32,8 @@ pub fn of_captured(
 ) -> Vec<Assumption> {
     let mut all = Vec::new();
     if let Some(footprint) = footprint {
-        all.push(captured::l1_data(footprint, core.l1_data));
-        all.push(captured::data_tlb(footprint, core.facts().data_tlb.as_ref()));
+        all.push(fits::captured_l1_data(footprint, core.l1_data));
+        all.push(fits::captured_data_tlb(footprint, core.facts().data_tlb.as_ref()));
     }
     all.push(timing::context_switches(timed));
     all.push(timing::contention(timed));
@@ -59,19 +50,19 @@ pub fn all(
     physical: usize,
     core: &Core,
 ) -> Vec<Assumption> {
-    let masks = masks::masks(block, setup);
+    let masks = accesses::masks(block, setup);
     let all = [
         lines::l1_data(block, setup, physical, core.l1_data),
-        tlb::data_tlb(setup, core.facts().data_tlb.as_ref()),
-        code::l1_code(block, setup, copies, core.l1_code),
-        code::op_cache(block, setup, copies, core.op_cache().as_ref()),
+        fits::data_tlb(setup, core.facts().data_tlb.as_ref()),
+        fits::l1_code(block, setup, copies, core.l1_code),
+        fits::op_cache(block, setup, copies, core.op_cache().as_ref()),
         timing::context_switches(timed),
         timing::contention(timed),
         lines::alignment(block, setup),
         lines::line_crossing(block, setup),
         lines::page_crossing(block, setup),
-        aliasing::pages(setup, physical),
-        aliasing::stores(block, setup, core.false_distances().as_deref()),
+        lines::pages(setup, physical),
+        lines::stores(block, setup, core.false_distances().as_deref()),
         timing::own_registers(setup),
         timing::reproducibility(timed),
     ];

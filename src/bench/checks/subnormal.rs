@@ -101,14 +101,14 @@ impl Timer {
         measured: bool,
     ) -> Result<Assumption> {
         if !self.options.assumptions {
-            return Ok(assumption(Outcome::Unchecked, "not requested"));
+            return Ok(Assumed::Subnormals.unchecked("not requested"));
         }
         let units = units(block);
         if !units.vector && !units.x87 {
-            return Ok(assumption(Outcome::Held, "no floating-point instruction"));
+            return Ok(Assumed::Subnormals.held("no floating-point instruction"));
         }
         if let Some(reason) = hides_flags(block) {
-            return Ok(assumption(Outcome::Unchecked, reason));
+            return Ok(Assumed::Subnormals.unchecked(reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
         self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
@@ -123,7 +123,7 @@ impl Timer {
             Ok(seen) => judge(block, units, &seen, slowdown?, measured),
             Err(failure) => {
                 let how = format!("a run without FTZ and DAZ fails: {}", failure.reason);
-                assumption(Outcome::Unchecked, how)
+                Assumed::Subnormals.unchecked(how)
             }
         })
     }
@@ -167,10 +167,6 @@ impl Timer {
     }
 }
 
-fn assumption(outcome: Outcome, how: impl Into<String>) -> Assumption {
-    Assumption { name: Assumed::Subnormals, outcome, how: how.into() }
-}
-
 fn judge(
     block: &Block,
     units: Units,
@@ -186,7 +182,7 @@ fn judge(
             (false, true) => "the x87 status word shows none",
             _ => "MXCSR shows none, and none traps",
         };
-        return assumption(Outcome::Held, format!("run without FTZ and DAZ: {flags}"));
+        return Assumed::Subnormals.held(format!("run without FTZ and DAZ: {flags}"));
     }
     let names = |flags: u32| {
         let both = [(DE, "subnormal operands (DE)"), (UE, "underflow (UE)")];
@@ -218,7 +214,7 @@ fn judge(
             names(seen.x87)
         );
     }
-    assumption(Outcome::Violated, how)
+    Assumed::Subnormals.violated(how)
 }
 
 #[cfg(test)]

@@ -1,22 +1,29 @@
-//! Contention while the block ran, reproducibility, and registers that the harness reinitialised.
+//! Contention while the block ran, reproducibility, registers that the harness reinitialised, and whether unrolled
+//! code was in its steady state: copies nearer to the start must take as long as those of the headline.
 
-use super::common::{assumption, outcome};
+use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
+use crate::timing::measure::{self, Copies, Repeat};
+use isa::code::Block;
+
+use tma::Result;
+
+/// Greatest difference of both: share, and cycles per iteration.
+const NEAR: (f64, f64) = (0.1, 0.02);
+/// Repetitions of the copies after which a loop is in its steady state.
+const SETTLED: u32 = 8;
 
 /// Checks involuntary context switches: each lengthens one sample by more than a microsecond, which is
 /// then rejected; too many leave too few samples.
 pub fn context_switches(timed: &FormTiming) -> Assumption {
     let Some(count) = timed.switches else {
-        return assumption(
-            Assumed::ContextSwitches,
-            Outcome::Unchecked,
-            "the kernel does not report them",
-        );
+        return Assumed::ContextSwitches.unchecked("the kernel does not report them");
     };
     if timed.accepted == 0 {
-        return assumption(Assumed::ContextSwitches, Outcome::Unchecked, "no sample was accepted");
+        return Assumed::ContextSwitches.unchecked("no sample was accepted");
     }
     let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how =
@@ -27,7 +34,7 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
         );
     }
     how += "; switches by a hypervisor are not counted";
-    assumption(Assumed::ContextSwitches, outcome(count * 20 <= all as u64), how)
+    Assumed::ContextSwitches.judged(count * 20 <= all as u64, how)
 }
 
 /// Checks contention from other processes and sibling threads, by the sentinel.
@@ -41,17 +48,13 @@ pub fn contention(timed: &FormTiming) -> Assumption {
         how += "; around the others it exceeded its minimum by at most 4 % and one step of the \
                 counter (the minimum is 2 to 8 % above its nominal cycles)";
     }
-    assumption(Assumed::Contention, outcome(timed.accepted > 0), how)
+    Assumed::Contention.judged(timed.accepted > 0, how)
 }
 
 /// Checks that no register was reinitialised between copies.
 pub fn own_registers(setup: &RunSetup) -> Assumption {
     if setup.reseeded.is_empty() {
-        return assumption(
-            Assumed::OwnRegisters,
-            Outcome::Held,
-            "no register was reinitialised between copies",
-        );
+        return Assumed::OwnRegisters.held("no register was reinitialised between copies");
     }
     let names = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
     let name = |r: &u8| names.get(usize::from(*r)).map_or(format!("r{r}"), |n| (*n).to_owned());
@@ -61,7 +64,7 @@ pub fn own_registers(setup: &RunSetup) -> Assumption {
          each, and its loop-carried dependencies are broken",
         list.join(", ")
     );
-    assumption(Assumed::OwnRegisters, Outcome::Violated, how)
+    Assumed::OwnRegisters.violated(how)
 }
 
 /// Checks how many batches were in the state of the headline; with only one pass, how far apart its
@@ -72,22 +75,22 @@ pub fn reproducibility(timed: &FormTiming) -> Assumption {
     let all = timed.batches.len();
     let (low, high) = timed.batch_range().unwrap_or((f64::NAN, f64::NAN));
     match timed.passes {
-        0 => assumption(name, Outcome::Unchecked, "no pass was accepted"),
-        1 if all < 2 => assumption(name, Outcome::Unchecked, "only one pass of one placement"),
+        0 => name.unchecked("no pass was accepted"),
+        1 if all < 2 => name.unchecked("only one pass of one placement"),
         1 => {
             let how = format!(
                 "one pass only: its {all} placements range from {low:.3} to {high:.3} cycles; passes \
                  at other times were not compared"
             );
             let (low, high) = timed.cycles().map_or((low, high), |c| (low.min(c), high.max(c)));
-            assumption(name, outcome(high - low <= (0.04 * low).max(0.03)), how)
+            name.judged(high - low <= (0.04 * low).max(0.03), how)
         }
         passes if long == 0 => {
             let how = format!(
                 "no two of {all} batches agree in {passes} passes at different times; batches range \
                  from {low:.3} to {high:.3} cycles"
             );
-            assumption(name, outcome(timed.is_reproduced()), how)
+            name.judged(timed.is_reproduced(), how)
         }
         passes => {
             let how = format!(
@@ -95,8 +98,53 @@ pub fn reproducibility(timed: &FormTiming) -> Assumption {
                  different times agree on the fastest state; batches range from {low:.3} to \
                  {high:.3} cycles"
             );
-            assumption(name, outcome(timed.is_reproduced()), how)
+            name.judged(timed.is_reproduced(), how)
         }
+    }
+}
+
+impl Timer {
+    fn has_comparison(&self, copies: usize) -> bool {
+        self.options.passes > 1 && self.options.two_factors && copies >= 4
+    }
+
+    /// Checks the assumption `steady-state`. Copies repeated often enough need no run of another length.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(crate) fn steady_state(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: &RunSetup,
+        copies: Copies,
+        timed: &FormTiming,
+    ) -> Result<Assumption> {
+        const NAME: Assumed = Assumed::SteadyState;
+        let Copies { number, how, repeat } = copies;
+        if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
+            let how = format!("the copies repeat {repeat} times without a fence");
+            return Ok(NAME.held(how));
+        }
+        let fewer = 3 * number / 4;
+        let Some(cycles) = timed.cycles().filter(|_| self.has_comparison(fewer)) else {
+            let how = "not measured with another number of copies";
+            return Ok(NAME.unchecked(how));
+        };
+        let copies = Copies { number: fewer, ..copies };
+        let form = measure::unrolled(block, required_state, setup, copies, &[0, 32, 16]);
+        let mut other = FormTiming::default();
+        let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
+        let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {
+            let how = format!("{fewer} copies gave no reproducible time");
+            return Ok(NAME.unchecked(how));
+        };
+        let held = (there - cycles).abs() <= (NEAR.0 * cycles).max(NEAR.1);
+        let how = format!(
+            "the second half of {number} copies takes {cycles:.3} cycles each, that of {fewer} copies \
+             {there:.3}"
+        );
+        Ok(NAME.judged(held, how))
     }
 }
 
