@@ -1,6 +1,6 @@
 //! Detects contention with the sentinel.
 
-use super::tsc::{Calibration, SentinelRun, TscClock, step, step_seen};
+use super::{Calibration, SentinelRun, TscClock, step, step_seen};
 
 /// Readings up to the first level are always normal; up to the second they may be normal for this core.
 const LEVELS: (f64, f64) = (1.02, 1.08);

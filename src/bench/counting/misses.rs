@@ -1,7 +1,6 @@
 //! Single events per iteration: cache misses, split accesses, instructions.
 
-use super::counter::Counter;
-use super::sample::{Sample, Stop};
+use super::{Counter, Sample, Stop};
 use crate::counters::{CorePmu, generic};
 use crate::measurement::{Assumed, Assumption, Miss, Outcome};
 use crate::stats::median;

@@ -147,7 +147,7 @@ impl Clock for PmuClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::scripted::{Script, Scripted};
+    use crate::counting::tests::{Script, Scripted};
 
     const CYCLES: Encoding = Encoding {
         kind: 4,

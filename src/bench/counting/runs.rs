@@ -5,7 +5,7 @@
 //! cancels in the difference. Commands are short, so that contention affects few of them; without
 //! sentinels they are long.
 
-use super::sample::{Runs, Which};
+use super::{Runs, Which};
 use crate::clock::Calibration;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;

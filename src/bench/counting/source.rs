@@ -1,12 +1,15 @@
-//! The clock and counters of a measurer, selected once a worker exists to try them on.
+//! The clock and counters of a measurer, selected once a worker exists to try them on; and counts of one block: its
+//! top-down tree and its misses.
 
-use super::count::{Counted, count};
-use super::counter::Effort;
+use super::events::Counting;
 use super::pmu_clock::PmuClock;
-use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, Stop, check_with_counts};
+use super::{
+    Counter, Effort, FormRuns, PerfCounting, Runs, SoftwareCounts, SoftwareEvents, Stop,
+    check_with_counts, misses, tree,
+};
 use crate::clock::TscClock;
 use crate::counters::{CorePmu, Pmu};
-use crate::measurement::{Assumed, Hierarchy, Measurement, Outcome};
+use crate::measurement::{Assumed, Hierarchy, Measurement, Miss, Outcome};
 use crate::options::{ClockSource, Options};
 use crate::runner::Runner;
 use crate::timing::clock_source::Clock;
@@ -194,4 +197,29 @@ impl Source {
             Err(_) => Err(NoCounts::Ended),
         })
     }
+}
+
+/// Counts of one block.
+#[derive(Debug, Clone)]
+pub struct Counted {
+    /// Level 1–2.
+    pub hierarchy: Hierarchy,
+    /// Single events.
+    pub misses: Vec<Miss>,
+}
+
+/// Counts every group of `core` and every miss event, each in separate runs.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub fn count(
+    core: &CorePmu,
+    runs: &mut dyn Runs,
+    counting: &mut dyn Counting,
+    effort: Effort,
+) -> Result<Counted> {
+    let mut counter = Counter { runs, counting, effort };
+    let hierarchy = tree::measure(core, &mut counter)?;
+    let misses = misses::measure(core, &mut counter)?;
+    Ok(Counted { hierarchy, misses })
 }

@@ -1,9 +1,7 @@
 //! Levels 1 and 2 of the block's top-down tree, each event group in separate runs.
 
-use super::counter::Counter;
-use super::group::Refused;
-use super::group::refusal;
-use super::sample::{Sample, Stop};
+use super::events::{Refused, refusal};
+use super::{Counter, Sample, Stop};
 use crate::counters::CorePmu;
 use crate::measurement::{Hierarchy, Node};
 use crate::stats::median;
