@@ -85,15 +85,14 @@ mod timer;
 mod timing;
 mod values;
 
+pub use crate::harness::region::Immovable;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
-pub use harness::immovable::Immovable;
 pub use layers::{Layer, Layers};
-pub use measurement::bound_names;
 pub use measurement::{
     Assumed, Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms,
     Hierarchy, LOOP, Line, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status,
-    Throughput, UNROLLED, WhatIf,
+    Throughput, UNROLLED, WhatIf, bound_names,
 };
 pub use measurer::{BlockMeasurer, rejected};
 pub use options::{ClockSource, Options};

@@ -8,8 +8,7 @@
 //! "may or may not be generated").
 
 use super::common::listed;
-use crate::harness::forms;
-use crate::harness::required_state::RequiredState;
+use crate::harness::{RequiredState, forms};
 use crate::initial::failure::{Failure, explain};
 use crate::initial::masks::{Masked, WithoutFaults};
 use crate::initial::run_setup::RunSetup;

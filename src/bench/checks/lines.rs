@@ -2,11 +2,12 @@
 //! that share a physical page, and loads after stores with the same low address bits.
 
 use super::common::{GAPS, NO_MEMORY, abridged, is_complete, listed};
-use crate::harness::required_state::RequiredState;
+use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumed, Assumption, Outcome};
-use crate::sandbox::layout::{self as at, PAGE, context};
+use crate::sandbox::layout as at;
+use crate::sandbox::layout::{PAGE, context};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tma::Cache;

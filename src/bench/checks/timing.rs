@@ -1,14 +1,13 @@
 //! Contention while the block ran, reproducibility, registers that the harness reinitialised, and whether unrolled
 //! code was in its steady state: copies nearer to the start must take as long as those of the headline.
 
-use crate::harness::required_state::RequiredState;
+use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
-
 use tma::Result;
 
 /// Greatest difference of both: share, and cycles per iteration.

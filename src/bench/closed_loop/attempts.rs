@@ -4,7 +4,7 @@
 use super::bounded::{Bounded, bounded};
 use super::captured::{Captured, RIP_ROOM, TABLE, Unfit, run_once, words};
 use crate::Snapshot;
-use crate::harness::entry_counter::Counter;
+use crate::harness::loop_counter::Counter;
 use crate::runner::Runner;
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::EIGHTHS;

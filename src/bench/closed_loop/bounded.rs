@@ -4,7 +4,7 @@
 use super::arrays::Known;
 use super::exit::{Control, control};
 use crate::Snapshot;
-use crate::harness::entry_counter::Counter;
+use crate::harness::loop_counter::Counter;
 use crate::timing::measure::EIGHTHS;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use isa::code::{Block, Inst};

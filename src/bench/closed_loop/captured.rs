@@ -4,12 +4,9 @@
 use super::bounded::Bounded;
 use crate::Snapshot;
 use crate::checks::Footprint;
-use crate::harness::forms;
-use crate::harness::immovable::Immovable;
-use crate::harness::program::{Program, Shape};
-use crate::harness::region::Region;
+use crate::harness::region::{Immovable, Region};
 use crate::harness::relaid::{counted, moved};
-use crate::harness::required_state::RequiredState;
+use crate::harness::{Program, RequiredState, Shape, forms};
 use crate::initial::failure::Why;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};

@@ -3,10 +3,9 @@
 
 use super::captured::{Captured, run_once};
 use crate::Snapshot;
-use crate::harness::forms;
-use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
 use crate::harness::relaid::left_only_to;
+use crate::harness::{Program, Shape, forms};
 use crate::measurement::{Execution, Throughput};
 use crate::runner::Runner;
 use crate::sandbox::{Ended, layout as at};

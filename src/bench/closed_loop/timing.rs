@@ -6,7 +6,7 @@ use super::executions::{execution, words};
 use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::checks::Footprint;
-use crate::harness::required_state::RequiredState;
+use crate::harness::RequiredState;
 use crate::initial::failure::Why;
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;

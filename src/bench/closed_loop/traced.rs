@@ -3,10 +3,9 @@
 
 use super::plan::{FEWEST, MOST, Plan, plan};
 use crate::Options;
-use crate::harness::forms;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::required_state::RequiredState;
-use crate::harness::slots::{Slot, needed};
+use crate::harness::tracing::{Slot, needed};
+use crate::harness::{RequiredState, forms};
 use crate::initial::discover::run_once;
 use crate::initial::failure::Why;
 use crate::initial::run_setup::RunSetup;

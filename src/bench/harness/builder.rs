@@ -1,13 +1,11 @@
 //! Builds the parts of a form: set-up, restoring of state, copies, trace stores.
 
 use super::emitter::{Emitter, R8, RCX, condition};
-use super::required_state::Width;
-use super::slots::{Slot, needed};
-use super::unlocked_exchange::unlocked_exchange;
-use crate::harness::program::{Program, Shape};
+use super::tracing::{Slot, needed, unlocked_exchange};
+use super::{Program, Shape, Width};
 use crate::harness::region::Region;
-use crate::sandbox::layout::{self as at, context};
-use crate::sandbox::return_offset;
+use crate::sandbox::layout::context;
+use crate::sandbox::{layout as at, return_offset};
 use iced_x86::Register;
 use isa::code::Inst;
 

@@ -14,10 +14,10 @@
 use super::builder::Builder;
 use super::emitter::{RAX, RCX};
 use super::loop_counter::LoopCounter;
-use crate::harness::program::Program;
-use crate::harness::program::Shape;
+use super::{Program, Shape};
 use crate::harness::region::Region;
-use crate::sandbox::layout::{self as at, context};
+use crate::sandbox::layout as at;
+use crate::sandbox::layout::context;
 
 /// The trace: copies, each access preceded by stores of its address registers; locks without
 /// their prefix; the final jump replaced by a store of its condition.

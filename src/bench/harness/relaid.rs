@@ -1,10 +1,10 @@
 //! A region of code laid out anew: its ranges at their places within a cache line, jumps longer where they
 //! have to be, and, where wanted, a counter at its entry that ends it after a number of iterations.
 
-use super::entry_counter::Counter;
-use super::immovable::Immovable;
-use super::region::{JUMP, REACH, Region, TRAP, allowed, is_jump};
-use crate::sandbox::layout::{self as at, context};
+use super::loop_counter::Counter;
+use super::region::{Immovable, JUMP, REACH, Region, TRAP, allowed, is_jump};
+use crate::sandbox::layout as at;
+use crate::sandbox::layout::context;
 use iced_x86::Instruction;
 use isa::code::{Block, Inst};
 use std::collections::{HashMap, HashSet};

@@ -4,7 +4,7 @@ use super::failure::{Failure, Why};
 use super::masks::without_faults;
 use super::trace::{self, Access};
 use super::value_search::{Candidate, ValueSearch};
-use crate::harness::program::Program;
+use crate::harness::Program;
 use crate::initial::run_setup::{FinalState, RunSetup};
 use crate::sandbox::layout as at;
 use iced_x86::Mnemonic;

@@ -4,8 +4,7 @@
 pub use super::failure::{Failure, explain};
 use super::value_search::{Candidate, ValueSearch};
 use crate::Options;
-use crate::harness::forms;
-use crate::harness::required_state::RequiredState;
+use crate::harness::{RequiredState, forms};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
@@ -161,7 +160,7 @@ pub fn compare_end_state(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::program::Shape;
+    use crate::harness::Shape;
     use isa::code::parse_hex;
 
     /// A block whose jump is taken in every other copy: where the measured code would take one,

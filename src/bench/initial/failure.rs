@@ -1,7 +1,7 @@
 //! Why a block cannot be run, as the document reports it.
 
+use crate::harness::Program;
 use crate::harness::loop_counter::NoCounter;
-use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
 use std::fmt;
 

@@ -6,7 +6,7 @@
 
 use super::stored::{Stored, selected};
 use super::trace::{all_lanes, each, plain};
-use crate::harness::slots::{Slot, mask};
+use crate::harness::tracing::{Slot, mask};
 use crate::sandbox::layout::PAGE;
 use isa::code::{Block, Inst};
 

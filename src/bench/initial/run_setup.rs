@@ -2,8 +2,7 @@
 
 use super::masks::WithoutFaults;
 use super::trace::Access;
-use crate::harness::program::Shape;
-use crate::harness::required_state::RequiredState;
+use crate::harness::{RequiredState, Shape};
 use crate::values::Values;
 use isa::code::Block;
 

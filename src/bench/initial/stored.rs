@@ -1,6 +1,6 @@
 //! State that the tracing code stored around one instruction of one copy: registers, and selected mask elements.
 
-use crate::harness::slots::{Slot, mask};
+use crate::harness::tracing::{Slot, mask};
 use crate::sandbox::layout as at;
 use iced_x86::Register;
 use isa::code::Inst;

@@ -2,7 +2,7 @@
 //! instruction, and the memory accesses that follow from them.
 
 use super::stored::{Stored, selected};
-use crate::harness::slots::{Slot, bit_index, repeats};
+use crate::harness::tracing::{Slot, bit_index, repeats};
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
 use isa::code::{Block, Inst};

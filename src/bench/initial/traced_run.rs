@@ -3,8 +3,7 @@
 use super::failure::{Failure, Why, explain};
 use super::trace;
 use super::value_search::{Candidate, FailedRun, ValueSearch};
-use crate::harness::forms;
-use crate::harness::program::{Program, Shape};
+use crate::harness::{Program, Shape, forms};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Segment, may_map};
 use crate::sandbox::{Ended, layout as at};
@@ -237,7 +236,7 @@ impl ValueSearch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::required_state::RequiredState;
+    use crate::harness::RequiredState;
     use crate::runner::Runner;
     use crate::{Options, Values};
     use isa::code::{Block, parse_hex};

@@ -2,14 +2,12 @@
 
 use super::failure::{Failure, Why};
 use crate::Options;
-use crate::harness::program::Program;
-use crate::harness::required_state::RequiredState;
+use crate::harness::{Program, RequiredState};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::Runner;
 use crate::values::Values;
 use iced_x86::Register;
-use isa::code::Block;
-use isa::code::Inst;
+use isa::code::{Block, Inst};
 use tma::Result;
 
 /// Fewest copies worth measuring: fewer bias the result of short blocks.

@@ -1,7 +1,7 @@
 //! The loop form of a block that is no loop body.
 
+use crate::harness::RequiredState;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::FormResult;

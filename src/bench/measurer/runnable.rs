@@ -3,7 +3,7 @@
 use super::setup::REPEAT;
 use crate::checks as assumptions;
 use crate::closed_loop::ClosedLoop;
-use crate::harness::required_state::RequiredState;
+use crate::harness::RequiredState;
 use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Forms, Measurement};

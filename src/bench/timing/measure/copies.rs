@@ -1,10 +1,8 @@
 //! Forms of copies of a block: straight or in a loop without fences, and as the body of a loop.
 
 use super::form::Form;
-use crate::harness::forms;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::program::Program;
-use crate::harness::required_state::RequiredState;
+use crate::harness::{Program, RequiredState, forms};
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::layout as at;

@@ -3,7 +3,7 @@
 use super::form::Form;
 use crate::Options;
 use crate::clock::{Calibration, TscClock};
-use crate::harness::program::Program;
+use crate::harness::Program;
 use crate::initial::failure::Failure;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;

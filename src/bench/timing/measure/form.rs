@@ -1,7 +1,7 @@
 //! A form's code in the worker, and the segments of its long and short runs.
 
 use crate::Options;
-use crate::harness::program::Program;
+use crate::harness::Program;
 use crate::initial::failure::{Failure, explain};
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;

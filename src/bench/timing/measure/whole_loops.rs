@@ -1,9 +1,8 @@
 //! Forms of whole loops and other code with and without its work.
 
 use super::form::Form;
-use crate::harness::forms;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::program::{Program, Shape};
+use crate::harness::{Program, Shape, forms};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::layout as at;
 
