@@ -1,6 +1,6 @@
 //! Fills the document from the timing: status, throughput, forms, failures.
 
-use crate::initial::failure::{Failure, Why};
+use crate::initial::{Failure, Why};
 use crate::measurement::{
     Code, FaultLocation, FormResult, Hierarchy, Line, Measurement, Mode, Samples, Status,
     Throughput,

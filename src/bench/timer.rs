@@ -1,7 +1,7 @@
 //! Times passes of a form: waits under contention, and repeats while they disagree.
 
 use crate::counting::Source;
-use crate::initial::failure::{Failure, Why};
+use crate::initial::{Failure, Why};
 use crate::options::Options;
 use crate::results::RARE_PASSES;
 use crate::runner::Runner;

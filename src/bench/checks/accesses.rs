@@ -9,10 +9,9 @@
 
 use super::common::listed;
 use crate::harness::{RequiredState, forms};
-use crate::initial::failure::{Failure, explain};
-use crate::initial::masks::{Masked, WithoutFaults};
-use crate::initial::run_setup::RunSetup;
+use crate::initial::run_setup::{Masked, RunSetup, WithoutFaults};
 use crate::initial::trace::Access;
+use crate::initial::{Failure, explain};
 use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::Ended;

@@ -5,7 +5,7 @@
 //! (UE). UE stays clear if such a result is exact, so a second run unmasks both exceptions, which also
 //! locates the first one. x87 has its own status word and ignores FTZ and DAZ.
 
-use crate::initial::failure::Failure;
+use crate::initial::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};

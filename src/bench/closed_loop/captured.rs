@@ -7,7 +7,7 @@ use crate::checks::Footprint;
 use crate::harness::region::{Immovable, Region};
 use crate::harness::relaid::{counted, moved};
 use crate::harness::{Program, RequiredState, Shape, forms};
-use crate::initial::failure::Why;
+use crate::initial::Why;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{EIGHTHS, Form, lengths, whole};

@@ -7,7 +7,7 @@ use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::checks::Footprint;
 use crate::harness::RequiredState;
-use crate::initial::failure::Why;
+use crate::initial::Why;
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;

@@ -18,7 +18,7 @@ pub(crate) mod loop_counter;
 pub(crate) mod region;
 pub(crate) mod relaid;
 pub(crate) mod skeleton;
-mod tracing;
+pub(super) mod tracing;
 
 use iced_x86::{CpuidFeature, Mnemonic, Register};
 use isa::code::{Block, Inst};

@@ -1,9 +1,17 @@
 //! Proposals for other initial values: the inputs that a failing instruction depends on (its backward
-//! slice), and values for them.
+//! slice), and values for them. And hill climbing: from the run that got furthest, changes one input of the failing
+//! instruction at a time.
 
+use super::run_setup::RunSetup;
+use super::value_search::{Candidate, FailedRun, MIN_COPIES, ValueSearch, writes};
 use crate::values::{CONSTANT, Values};
 use iced_x86::{Mnemonic, Register};
 use isa::code::{Block, Inst};
+use tma::Result;
+
+/// Budget of one search, in runs; a run with many pages counts as several. Not in time, since the same block must
+/// get the same values each time.
+const BUDGET: usize = 400;
 
 /// Inputs of the block that a failing instruction depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -211,6 +219,99 @@ pub fn solve_linear(value: u64, before: u64, after: u64) -> Vec<u64> {
             value.wrapping_add(missing.wrapping_div(slope) as u64) & !15
         })
         .collect()
+}
+
+impl ValueSearch<'_> {
+    /// Tries one change after the other from the run that got furthest, and continues from the
+    /// first that gets further. With `reseed`, registers may be reinitialised before every copy.
+    pub(super) fn hill_climb(&mut self, reseed: bool) -> Result<Option<RunSetup>> {
+        let Some(mut from) = self.best_failure.clone() else { return Ok(None) };
+        let mut budget = BUDGET;
+        'hill_climb: while let Some(position) = from.failure.position() {
+            for step in self.candidates(&from, position, reseed, &mut budget)? {
+                if budget == 0 || self.is_hopeless() {
+                    break 'hill_climb;
+                }
+                let step = Candidate { values: self.with_user_values(step.values), ..step };
+                let outcome = self.traced_run(&step)?;
+                budget = budget.saturating_sub(self.run_cost());
+                match outcome {
+                    Ok(setup) => return Ok(Some(setup)),
+                    Err(failed) if failed.failure.position() > Some(position) => {
+                        from = failed;
+                        continue 'hill_climb;
+                    }
+                    Err(_) => {}
+                }
+            }
+            break;
+        }
+        Ok(None)
+    }
+
+    /// The candidates one change away from `from`, the likeliest first.
+    pub(super) fn candidates(
+        &mut self,
+        from: &FailedRun,
+        position: (usize, usize),
+        reseed: bool,
+        budget: &mut usize,
+    ) -> Result<Vec<Candidate>> {
+        let influences = influences(self.block, position.1);
+        let mut candidates = Vec::new();
+        if reseed && position.0 > 0 {
+            for register in &influences.registers {
+                let mut start = from.start.clone();
+                if writes(self.block, *register) && !start.reseeded.contains(register) {
+                    start.reseeded.push(*register);
+                    candidates.push(start);
+                }
+            }
+        }
+        let aligned = from.may_be_misaligned;
+        let values = proposals(&from.start.values, &influences, &from.touched, aligned);
+        candidates
+            .extend(values.into_iter().map(|values| Candidate { values, ..from.start.clone() }));
+        // The slope of the failing address over each register predicts values that can be mapped.
+        let Some(before) = from.touched.first().map(|t| t.0) else { return Ok(candidates) };
+        let mut by_slope = Vec::new();
+        for register in influences.registers.iter().take(6) {
+            let number = usize::from(*register);
+            let mut start = from.start.clone();
+            start.values.registers[number] = start.values.registers[number].wrapping_add(STEP);
+            let moved = self.traced_run(&start)?;
+            *budget = budget.saturating_sub(self.run_cost());
+            let Err(moved) = moved else { return Ok(vec![start]) };
+            let same = moved.failure.position() == Some(position);
+            let Some(after) = moved.touched.first().map(|t| t.0).filter(|_| same) else { continue };
+            for value in solve_linear(from.start.values.registers[number], before, after) {
+                let mut start = from.start.clone();
+                start.values.registers[number] = value;
+                by_slope.push(start);
+            }
+        }
+        by_slope.extend(candidates);
+        Ok(by_slope)
+    }
+
+    /// Cost of the last run, in runs: every page that it mapped restarted it.
+    pub(super) fn run_cost(&self) -> usize {
+        1 + self.mapped / 8
+    }
+
+    /// Retries with only as many copies as ran before the failure, if those are enough.
+    pub(super) fn fewer_copies(&mut self) -> Result<Option<RunSetup>> {
+        let Some(best) = self.best_failure.clone() else { return Ok(None) };
+        let whole = self.copies;
+        self.copies = best.failure.copy.unwrap_or(0) & !1;
+        if self.copies >= MIN_COPIES.min(whole / 2).max(2)
+            && let Ok(setup) = self.traced_run(&best.start)?
+        {
+            return Ok(Some(setup));
+        }
+        self.copies = whole;
+        Ok(None)
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,26 @@
-//! The setup with which a block runs: initial values, pages, and the accesses it makes with them.
+//! The setup with which a block runs: initial values, pages, and the accesses it makes with them; of accesses
+//! that do not fault (masked ones, prefetches), the elements that the masks select and the pages.
+//!
+//! No fault maps their pages on demand. The processor still looks the page up: where it is missing, a masked access
+//! suppresses the fault in microcode, which takes hundreds of cycles, and a prefetch walks the page table each time. In a
+//! program the page exists.
 
-use super::masks::WithoutFaults;
-use super::trace::Access;
+use super::trace::{Access, Stored, all_lanes, each, plain, selected};
+use crate::harness::tracing::{Slot, mask};
 use crate::harness::{RequiredState, Shape};
+use crate::sandbox::layout::PAGE;
 use crate::values::Values;
-use isa::code::Block;
+use isa::code::{Block, Inst};
 
 /// Ways of the smallest L1 data cache (8) minus one for the harness.
 const WAYS: usize = 7;
+
+/// Most pages that accesses without faults are given.
+const MOST_PAGES: usize = 64;
+/// Why their pages are not known.
+const TOO_MANY: &str =
+    "masked accesses and prefetches may access more pages than are mapped for them";
+const GAPS: &str = "some addresses of masked accesses or prefetches are not in the trace";
 
 /// A setup with which a block runs, and the results of its traced run.
 #[derive(Debug, Clone)]
@@ -107,4 +120,136 @@ pub struct FinalState {
     pub registers: Vec<u64>,
     /// The physical pages in use.
     pub memory: Vec<u8>,
+}
+
+/// A masked instruction of a traced run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Masked {
+    /// Instruction, from 0.
+    pub instruction: usize,
+    /// Copies in which its mask selected nothing.
+    pub empty: usize,
+    /// Copies whose mask was traced.
+    pub copies: usize,
+}
+
+/// The accesses of a traced run that do not fault.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WithoutFaults {
+    /// Its masked instructions, in order.
+    pub masked: Vec<Masked>,
+    /// Whether it prefetches.
+    pub prefetches: bool,
+    /// Pages of prefetches, and of masked accesses with every element selected, in order of discovery.
+    pub pages: Vec<u64>,
+    /// Why some of these pages are missing, if they are.
+    pub incomplete: Option<&'static str>,
+}
+
+/// The accesses of a trace that do not fault, with `[rip+x]` relative to `rip`.
+pub(super) fn without_faults(
+    block: &Block,
+    slots: &[Slot],
+    bytes: &[u8],
+    copies: usize,
+    rip: u64,
+) -> WithoutFaults {
+    let mut found = WithoutFaults::default();
+    if !block.instructions.iter().any(|inst| mask(inst).is_some() || inst.hints()) {
+        return found;
+    }
+    each(block, slots, bytes, copies, |_, instruction, inst, stored| {
+        if mask(inst).is_some() {
+            let known = found.masked.iter().position(|m| m.instruction == instruction);
+            let at = known.unwrap_or_else(|| {
+                found.masked.push(Masked { instruction, empty: 0, copies: 0 });
+                found.masked.len() - 1
+            });
+            if let Some(selected) = selected(inst, stored) {
+                found.masked[at].copies += 1;
+                found.masked[at].empty += usize::from(selected == 0);
+            }
+        } else if inst.hints() {
+            found.prefetches = true;
+        } else {
+            return;
+        }
+        let Some(ranges) = ranges(inst, stored, rip) else {
+            found.incomplete = Some(GAPS);
+            return;
+        };
+        for (address, size) in ranges {
+            let (first, last) = (address, address.saturating_add(size.max(1) - 1));
+            for page in [first, last].map(|end| end & !(PAGE as u64 - 1)) {
+                if found.pages.contains(&page) {
+                    continue;
+                }
+                if found.pages.len() == MOST_PAGES {
+                    found.incomplete = Some(TOO_MANY);
+                    return;
+                }
+                found.pages.push(page);
+            }
+        }
+    });
+    found
+}
+
+/// First bytes and sizes of all that an instruction accesses or prefetches with a mask that selects everything; `None` if an
+/// address was not traced.
+fn ranges(inst: &Inst, stored: &Stored<'_>, rip: u64) -> Option<Vec<(u64, u64)>> {
+    let mut all = Vec::new();
+    for memory in &inst.memory {
+        let size = memory.memory_size().size() as u64;
+        if memory.index().is_vector_register() {
+            let lanes = all_lanes(inst, memory, stored)?;
+            all.extend(lanes.into_iter().map(|address| (address, size)));
+        } else {
+            all.push((plain(inst, memory, stored, rip)?, size));
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::Register;
+
+    /// The masked accesses of copies of a block of one instruction, given `rdi` in each, with masks that select everything.
+    fn of(hex: &str, registers: &[Register], rdi: &[u64]) -> WithoutFaults {
+        let block = Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
+        let (mut slots, mut bytes) = (Vec::new(), Vec::new());
+        for (copy, base) in rdi.iter().enumerate() {
+            for register in registers.iter().copied() {
+                slots.push(Slot { copy, instruction: 0, register, after: false, at: bytes.len() });
+                match register {
+                    Register::RDI => bytes.extend(base.to_le_bytes()),
+                    _ => bytes.extend([0xff; 32]),
+                }
+            }
+        }
+        without_faults(&block, &slots, &bytes, rdi.len(), 0)
+    }
+
+    #[test]
+    fn pages_that_are_not_known_are_said() {
+        // vmaskmovps [rdi],ymm0,ymm1
+        let store = "c4e27d2e0f";
+        let registers = [Register::RDI, Register::YMM0];
+        let pages: Vec<u64> = (1..=65).map(|page| page << 12).collect();
+        let all = of(store, &registers, &pages[..64]);
+        assert_eq!((all.pages.len(), all.incomplete), (64, None));
+        assert_eq!(all.masked, [Masked { instruction: 0, empty: 0, copies: 64 }]);
+        let most = of(store, &registers, &pages);
+        assert_eq!((most.pages.len(), most.incomplete), (64, Some(TOO_MANY)));
+        let unknown = of(store, &registers[1..], &pages[..1]);
+        assert_eq!((unknown.pages.len(), unknown.incomplete), (0, Some(GAPS)));
+        // vpgatherdd xmm1,[rdi+xmm2*4],xmm3 without its indices
+        let gather = of("c4e261900c97", &[Register::RDI, Register::YMM3], &pages[..1]);
+        assert_eq!((gather.pages.len(), gather.incomplete), (0, Some(GAPS)));
+        // prefetcht0 [rdi+0xfff]
+        let prefetch = of("0f188fff0f0000", &[Register::RDI], &[0x1000, 0x1001]);
+        assert_eq!((prefetch.prefetches, prefetch.pages), (true, vec![0x1000, 0x2000]));
+    }
 }

@@ -1,6 +1,6 @@
 //! The search for initial values: the order in which candidates are tried, one traced run each.
 
-use super::failure::{Failure, Why};
+use super::{Failure, Why};
 use crate::Options;
 use crate::harness::{Program, RequiredState};
 use crate::initial::run_setup::RunSetup;

@@ -2,8 +2,8 @@
 
 use crate::harness::RequiredState;
 use crate::harness::loop_counter::LoopCounter;
-use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
+use crate::initial::{Failure, Why};
 use crate::measurement::FormResult;
 use crate::plausibility::implausible;
 use crate::results::form_result;

@@ -15,7 +15,7 @@ pub use super::results::rejected;
 use super::results::{empty, fail};
 use super::settings::{MeasuredOn, Settings};
 use crate::clock::Sentinel;
-use crate::initial::failure::{Failure, Why};
+use crate::initial::{Failure, Why};
 use crate::measurement::{Assumed, FaultLocation, Measurement, Outcome, Status};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
 use crate::selftest;

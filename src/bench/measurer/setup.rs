@@ -1,8 +1,8 @@
 //! Finds initial values, pages and a way to repeat with which a block's copies run.
 
 use crate::harness::{RequiredState, forms};
+use crate::initial::Failure;
 use crate::initial::discover::{Stage, compare_end_state, discover_staged, replay, run_again};
-use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::timer::Timer;
 use crate::timing::copies;

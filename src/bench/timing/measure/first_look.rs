@@ -4,7 +4,7 @@ use super::form::Form;
 use crate::Options;
 use crate::clock::{Calibration, TscClock};
 use crate::harness::Program;
-use crate::initial::failure::Failure;
+use crate::initial::Failure;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;
 use tma::Result;

@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::harness::Program;
-use crate::initial::failure::{Failure, explain};
+use crate::initial::{Failure, explain};
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
 use tma::Result;

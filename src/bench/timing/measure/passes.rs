@@ -3,10 +3,10 @@
 use super::form::Form;
 use crate::Options;
 use crate::clock::Calibration;
-use crate::initial::failure::Failure;
+use crate::initial::Failure;
 use crate::runner::{Runner, Segment};
-use crate::sandbox::Ended;
-use crate::sandbox::layout::{self as at, mail};
+use crate::sandbox::layout::mail;
+use crate::sandbox::{Ended, layout as at};
 use crate::timing::form_timing::FormTiming;
 use crate::timing::round_filter::{Round, filter_rounds};
 use tma::Result;
