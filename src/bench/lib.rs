@@ -68,10 +68,7 @@ mod options;
 #[cfg(target_arch = "x86_64")]
 mod plausibility;
 pub mod processors;
-mod progress;
 mod repeat;
-#[cfg(target_arch = "x86_64")]
-mod results;
 #[cfg(target_arch = "x86_64")]
 mod runner;
 #[cfg(target_arch = "x86_64")]
@@ -86,6 +83,7 @@ mod timing;
 mod values;
 
 pub use crate::harness::region::Immovable;
+pub use crate::options::Progress;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use layers::{Layer, Layers};
@@ -96,7 +94,6 @@ pub use measurement::{
 };
 pub use measurer::{BlockMeasurer, rejected};
 pub use options::{ClockSource, Options};
-pub use progress::Progress;
 pub use repeat::Repeat;
 pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};

@@ -32,8 +32,7 @@ use crate::measurement::{
     Assumed, Assumption, Closed, Execution, LOOP, Line, Measurement, Outcome, Status,
 };
 use crate::plausibility::{check, width};
-use crate::results::conclude;
-use crate::timer::Timer;
+use crate::timer::{Timer, conclude};
 use crate::timing::form_timing::FormTiming;
 use crate::values::{NoPath, Values};
 pub use captured::can_be_moved;
