@@ -7,29 +7,24 @@
 //! | `assumption` | assumptions of the measurement |
 //! | `explanation`, `class`, `cause`, `bound_names` | the bound of the block |
 
-mod assumption;
 pub mod bound_names;
-mod cause;
 mod class;
-mod code;
 mod explanation;
-mod timing;
-
-pub use assumption::{Assumed, Assumption, Outcome};
-pub use cause::Cause;
-pub use class::Class;
-pub use code::{Code, FaultLocation, Line};
-pub use explanation::{Bound, Hierarchy, Miss, Node, WhatIf};
-pub use timing::{
-    Baseline, Closed, Execution, FormResult, Forms, LOOP, Mode, Samples, Throughput, UNROLLED,
-};
 
 use crate::settings::{MeasuredOn, Settings};
 use crate::values::Values;
+pub use class::{Cause, Class};
+pub use explanation::{Assumed, Assumption, Bound, Hierarchy, Miss, Node, Outcome, WhatIf};
+use isa::code::Inst;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "tdtool.block/2";
+
+/// The headline of straight copies.
+pub const UNROLLED: &str = "unrolled";
+/// The headline of a loop.
+pub const LOOP: &str = "loop";
 
 /// Outcome of a measurement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,9 +172,7 @@ impl Measurement {
     pub fn is_contended(&self) -> bool {
         self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
     }
-}
 
-impl Measurement {
     /// The reference of the changes in `what_if`: the unchanged block, measured in the same form.
     pub fn baseline(&self) -> Option<Baseline> {
         if self.headline == LOOP {
@@ -190,4 +183,167 @@ impl Measurement {
         let own = self.throughput.as_ref()?;
         Some(Baseline { cycles: own.cycles, low: own.low, high: own.high })
     }
+}
+
+/// One instruction.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Line {
+    /// Offset in the block, `0x…`.
+    pub offset: String,
+    /// Address in the program's file (p_vaddr), `0x…`, where that is known; jumps in `text` then lead to such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Its bytes, hexadecimal.
+    pub bytes: String,
+    /// Intel syntax.
+    pub text: String,
+}
+
+impl Line {
+    /// An instruction of a block that starts at `start` in its program, if that is known.
+    pub(crate) fn of(inst: &Inst, start: Option<u64>) -> Self {
+        Self {
+            offset: format!("{:#x}", inst.offset),
+            address: start.map(|start| format!("{:#x}", start.wrapping_add(inst.offset as u64))),
+            bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
+            text: start.map_or_else(|| inst.text.clone(), |start| inst.text_at(start)),
+        }
+    }
+}
+
+/// The block itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct Code {
+    /// Its name, where the input gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// All bytes, hexadecimal.
+    pub hex: String,
+    /// All instructions.
+    pub instructions: Vec<Line>,
+}
+
+/// Where a block failed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FaultLocation {
+    /// Copy, from 0.
+    pub copy: Option<usize>,
+    /// Instruction, from 0.
+    pub instruction: Option<usize>,
+    /// The address touched, `0x…`.
+    pub address: Option<String>,
+}
+
+impl FaultLocation {
+    /// As text: `instruction 3, copy 0, address 0x10`; empty if nothing is known.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.instruction.map(|i| format!("instruction {i}")));
+        parts.extend(self.copy.map(|c| format!("copy {c}")));
+        parts.extend(self.address.as_ref().map(|a| format!("address {a}")));
+        parts.join(", ")
+    }
+}
+
+/// A group of batches that agree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Mode {
+    /// Cycles per iteration.
+    pub cycles: f64,
+    /// Share of the batches.
+    pub share: f64,
+}
+
+/// The headline.
+#[derive(Debug, Clone, Serialize)]
+pub struct Throughput {
+    /// Core cycles per iteration.
+    pub cycles: f64,
+    /// Lowest pass.
+    pub low: f64,
+    /// Highest pass.
+    pub high: f64,
+    /// Groups of batches.
+    pub modes: Vec<Mode>,
+    /// Source of the cycles.
+    pub clock: &'static str,
+}
+
+/// One execution of a loop with the program's values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Execution {
+    /// Its iterations.
+    pub iterations: u64,
+    /// Core cycles of an iteration.
+    pub cycles: f64,
+    /// The lowest of the samples' range.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+}
+
+/// One form of running the block.
+#[derive(Debug, Clone, Serialize)]
+pub struct FormResult {
+    /// Core cycles per iteration; absent where it was not measured.
+    pub cycles: Option<f64>,
+    /// Lowest pass.
+    pub low: Option<f64>,
+    /// Highest pass.
+    pub high: Option<f64>,
+    /// Copies in the body.
+    pub copies: usize,
+    /// Why it was not measured, or why its cycles were rejected.
+    pub reason: Option<String>,
+}
+
+impl FormResult {
+    /// Its cycles, unless they were rejected.
+    pub fn trusted(&self) -> Option<f64> {
+        self.cycles.filter(|_| self.reason.is_none())
+    }
+}
+
+/// Both forms.
+#[derive(Debug, Clone, Serialize)]
+pub struct Forms {
+    /// Straight copies between fences.
+    pub unrolled: FormResult,
+    /// A loop.
+    #[serde(rename = "loop")]
+    pub looped: FormResult,
+}
+
+/// Accepted and rejected samples.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Samples {
+    /// Accepted rounds.
+    #[serde(rename = "kept")]
+    pub accepted: usize,
+    /// Rounds rejected because of contention.
+    pub contended: usize,
+    /// Rounds rejected because the clock frequency differed from that of the others.
+    pub clock_changed: usize,
+    /// Why whole passes were void.
+    pub void: Vec<String>,
+}
+
+/// Cycles of an iteration and their range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Baseline {
+    /// Core cycles.
+    pub cycles: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
+/// Findings of a run as a loop.
+#[derive(Debug, Clone)]
+pub struct Closed {
+    /// Whether loads of an iteration read what an earlier one stored; `None` if it was not traced.
+    pub(crate) forwards: Option<bool>,
+    /// Whether the loop is this block and no other.
+    pub(crate) is_one_block: bool,
 }
