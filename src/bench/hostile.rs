@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::runner::limit::MOST_STOPPED;
-use super::sandbox::layout::{self as at, context, mail};
+use super::sandbox::layout as at;
+use super::sandbox::layout::{context, mail};
 use super::{BlockMeasurer, Measurement, Options, Status};
+use crate::runner::MOST_STOPPED;
 use isa::code::{Block, parse_hex};
 use std::time::Duration;
 

@@ -17,10 +17,11 @@ mod lines;
 mod subnormal;
 mod timing;
 
+pub(crate) use fits::Footprint;
+
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::Assumption;
 use crate::timing::form_timing::FormTiming;
-pub(crate) use fits::Footprint;
 use isa::code::Block;
 use tma::Core;
 

@@ -25,6 +25,8 @@ mod plan;
 mod timing;
 mod traced;
 
+pub use captured::can_be_moved;
+
 use crate::checks::{self, Footprint};
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
@@ -35,7 +37,6 @@ use crate::plausibility::{check, width};
 use crate::timer::{Timer, conclude};
 use crate::timing::form_timing::FormTiming;
 use crate::values::{NoPath, Values};
-pub use captured::can_be_moved;
 use executions::combine;
 use isa::code::Block;
 use std::collections::HashMap;

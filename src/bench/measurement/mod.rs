@@ -11,10 +11,11 @@ pub mod bound_names;
 mod class;
 mod explanation;
 
-use crate::settings::{MeasuredOn, Settings};
-use crate::values::Values;
 pub use class::{Cause, Class};
 pub use explanation::{Assumed, Assumption, Bound, Hierarchy, Miss, Node, Outcome, WhatIf};
+
+use crate::settings::{MeasuredOn, Settings};
+use crate::values::Values;
 use isa::code::Inst;
 use serde::{Deserialize, Serialize};
 

@@ -5,6 +5,8 @@
 
 mod setup;
 
+pub use crate::timer::rejected;
+
 use crate::clock::Sentinel;
 use crate::closed_loop::ClosedLoop;
 use crate::harness::RequiredState;
@@ -12,10 +14,8 @@ use crate::initial::run_setup::RunSetup;
 use crate::initial::{Failure, Why};
 use crate::measurement::{Assumed, FaultLocation, Forms, Measurement, Outcome, Status};
 use crate::repeat::other_pages;
-use crate::runner::limit::Limit;
-use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
+use crate::runner::{Limit, MXCSR_FAST, MXCSR_GRADUAL};
 use crate::settings::{MeasuredOn, Settings};
-pub use crate::timer::rejected;
 use crate::timer::{Timer, conclude, empty, fail, form_result};
 use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;

@@ -6,8 +6,7 @@
 //! | `layout` | layout of the shared region |
 //! | `runtime` | the worker's own code |
 //! | `filter` | the system-call filter |
-//! | `sys`, `restraints` | from the fork to the runtime; restraints that the worker puts on itself |
-//! | `raw` | system calls without a library |
+//! | `sys`, `restraints` | from the fork to the runtime; restraints that the worker puts on itself, raw system calls |
 //! | `worker` | one worker: commands, results, termination |
 //! | `every_call` | test: which calls the running kernel lets pass |
 //!
@@ -16,7 +15,6 @@
 
 mod filter;
 pub mod layout;
-mod raw;
 mod restraints;
 mod runtime;
 mod sys;

@@ -1,9 +1,27 @@
 //! Restraints that a worker puts on itself before its own code: each is set, read back, and entered in the
-//! mailbox, where the runner reads it before any block runs.
+//! mailbox, where the runner reads it before any block runs. And raw system calls: between the fork and the worker's
+//! own code nothing else may be called.
 
 use super::layout::{self as at, mail};
-use super::raw::{call, prctl};
 use crate::layers::Layer::{self, Limit, Other};
+use Restraint as R;
+use std::arch::asm;
+
+/// Resource limits: no files, no processes, no cores, no locked memory, and little memory at all.
+const LIMITS: [(Restraint, u32, u64); 7] = [
+    // 1, not 0: that also keeps the kernel from starting a core handler (Linux, fs/coredump.c).
+    (R::CoreFiles, libc::RLIMIT_CORE, 1),
+    (R::FileSizes, libc::RLIMIT_FSIZE, 0),
+    (R::OpenFiles, libc::RLIMIT_NOFILE, 0),
+    (R::Processes, libc::RLIMIT_NPROC, 0),
+    (R::LockedMemory, libc::RLIMIT_MEMLOCK, 0),
+    (R::Stack, libc::RLIMIT_STACK, 0),
+    (R::AddressSpace, libc::RLIMIT_AS, (at::SIZE + 2 * at::PAGES_MAX * at::PAGE) as u64),
+];
+
+/// The exceptions that a block can raise.
+pub const EXCEPTIONS: [i32; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
 /// A restraint, in the order of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +40,6 @@ pub enum Restraint {
     Signals,
     Descriptors,
 }
-
-use Restraint as R;
 
 impl Restraint {
     /// All restraints, with the layers that users read.
@@ -48,18 +64,6 @@ impl Restraint {
         at::MAIL + mail::RESTRAINTS + 4 * self as usize
     }
 }
-
-/// Resource limits: no files, no processes, no cores, no locked memory, and little memory at all.
-const LIMITS: [(Restraint, u32, u64); 7] = [
-    // 1, not 0: that also keeps the kernel from starting a core handler (Linux, fs/coredump.c).
-    (R::CoreFiles, libc::RLIMIT_CORE, 1),
-    (R::FileSizes, libc::RLIMIT_FSIZE, 0),
-    (R::OpenFiles, libc::RLIMIT_NOFILE, 0),
-    (R::Processes, libc::RLIMIT_NPROC, 0),
-    (R::LockedMemory, libc::RLIMIT_MEMLOCK, 0),
-    (R::Stack, libc::RLIMIT_STACK, 0),
-    (R::AddressSpace, libc::RLIMIT_AS, (at::SIZE + 2 * at::PAGES_MAX * at::PAGE) as u64),
-];
 
 /// Enters how it went: `held`, an error of the kernel, or that it reads back otherwise.
 ///
@@ -113,10 +117,6 @@ pub unsafe fn restrain(base: u64, inspect: bool) {
     }
 }
 
-/// The exceptions that a block can raise.
-pub const EXCEPTIONS: [i32; 5] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
-
 /// Every signal but exceptions.
 fn blocked() -> u64 {
     EXCEPTIONS.iter().fold(!0, |all, signal| all & !bit(*signal))
@@ -143,6 +143,33 @@ pub unsafe fn close_all(base: u64, region: i32) {
             |file: i32| call(libc::SYS_fcntl, [file as u64, libc::F_GETFD as u64, 0, 0, 0, 0]) >= 0;
         enter(base, R::Descriptors, ![0, 1, 2, region].into_iter().any(open), set);
     }
+}
+
+/// A system call as the kernel takes it; the result is negative on an error.
+///
+/// # Safety
+/// As dangerous as the call itself: pointers must be valid for what the kernel does with them.
+pub unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
+    let result;
+    // SAFETY: the register interface of the kernel; rcx and r11 are the ones it clobbers.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") arguments[0], in("rsi") arguments[1], in("rdx") arguments[2],
+            in("r10") arguments[3], in("r8") arguments[4], in("r9") arguments[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// # Safety
+/// Only with options that take a plain number, or the address of a live `i32` to write to.
+pub unsafe fn prctl(option: i32, value: u64) -> i64 {
+    // SAFETY: as the caller promises.
+    unsafe { call(libc::SYS_prctl, [option as u64, value, 0, 0, 0, 0]) }
 }
 
 #[cfg(test)]

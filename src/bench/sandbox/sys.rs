@@ -4,8 +4,7 @@
 //! state: the forking process may have other threads.
 
 use super::layout as at;
-use super::raw::call;
-use super::restraints::{EXCEPTIONS, close_all, restrain};
+use super::restraints::{EXCEPTIONS, call, close_all, restrain};
 use super::runtime::{Entry, offset};
 use std::arch::asm;
 
