@@ -1,9 +1,9 @@
 //! Stored results of other processors, replayed; and with each answer's test missing, 30 % wrong or contradictory.
 
+use super::answers;
 use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};
-use super::times::{Attempt, NewAttempt, Times};
+use super::times::{self, Attempt, NewAttempt, Times};
 use super::width::Asked;
-use super::{answers, results_file};
 use crate::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tma::self_test::{Answer, Answers, CallHistory, Open, Room, Seen};
 fn replayed(name: &str, stated: Option<u32>) -> Answers {
     let folder =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/processors/self-tests");
-    let times = results_file::given(&folder.join(name)).unwrap();
+    let times = times::given(&folder.join(name)).unwrap();
     answers::of(&times, Asked { stated, cpus: 0 })
 }
 
