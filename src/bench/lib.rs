@@ -84,6 +84,7 @@ mod values;
 
 pub use crate::harness::region::Immovable;
 pub use crate::options::Progress;
+pub use crate::timing::measure::copies::MAX_COPIES;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use layers::{Layer, Layers};
@@ -97,5 +98,4 @@ pub use options::{ClockSource, Options};
 pub use repeat::Repeat;
 pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};
-pub use timing::copies::MAX_COPIES;
 pub use values::{Init, LoopPath, NoPath, Snapshot, Values};

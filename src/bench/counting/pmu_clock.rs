@@ -8,9 +8,8 @@
 use super::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::Options;
 use crate::runner::Runner;
-use crate::timing::clock_source::Clock;
 use crate::timing::form_timing::{Batch, FormTiming};
-use crate::timing::measure::{Form, Pass};
+use crate::timing::measure::{Clock, Form, Pass};
 use pmu::machine::Encoding;
 use tma::Result;
 

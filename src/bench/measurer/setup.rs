@@ -9,9 +9,8 @@ use crate::initial::{Failure, Why};
 use crate::measurement::FormResult;
 use crate::plausibility::implausible;
 use crate::timer::{Timer, form_result};
-use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{self, Copies, Repeat};
+use crate::timing::measure::{self, Copies, Repeat, copies};
 use isa::code::Block;
 use tma::Result;
 

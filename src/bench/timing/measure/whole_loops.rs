@@ -1,6 +1,6 @@
 //! Forms of whole loops and other code with and without its work.
 
-use super::form::Form;
+use super::Form;
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::{Program, Shape, forms};
 use crate::runner::{BLOCK_CODE, Segment};
