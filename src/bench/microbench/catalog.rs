@@ -1,8 +1,7 @@
 //! The catalog of instruction forms, by name.
 
 use super::form::Form;
-use super::host;
-use super::unsupported::Listed;
+use super::unsupported::{self, Listed};
 use iced_x86::{Code, EncodingKind};
 use isa::names;
 use std::collections::{BTreeMap, HashMap};
@@ -213,7 +212,7 @@ fn suggestion_rank(name: &str) -> (usize, usize, usize) {
 
 /// Why a form cannot be measured here, if it cannot.
 pub fn unavailable(form: Form) -> Option<String> {
-    form.refusal().or_else(|| host::lacks(form.code))
+    form.refusal().or_else(|| unsupported::lacks(form.code))
 }
 
 /// Assemblers prefer the shorter encoding, and `nop` without a prefix.

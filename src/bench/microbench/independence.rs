@@ -1,9 +1,9 @@
 //! Checks a microbenchmark for dependencies, and computes the latency bound of those that are left.
 
 use super::catalog::Catalog;
-use super::document::{Dependency, LatencyBound};
 use super::generator::Microbenchmark;
 use super::operand::Operand;
+use super::{Dependency, LatencyBound};
 use iced_x86::Register;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;

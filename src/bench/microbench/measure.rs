@@ -1,10 +1,10 @@
 //! Measures microbenchmarks with the block measurer.
 
 use super::catalog::Catalog;
-use super::document::{AfterMoves, Cycles, FormCount, Measurement, SCHEMA};
 use super::generator::{Microbenchmark, Settings};
 use super::independence::check;
 use super::multiset::{MAX_INSTRUCTIONS, Multiset};
+use super::{AfterMoves, Cycles, FormCount, Measurement, SCHEMA};
 use crate::{
     BlockMeasurer, Code, FormResult, Line, Measurement as BlockMeasurement, Options, Status, Values,
 };

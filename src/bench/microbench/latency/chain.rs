@@ -1,8 +1,7 @@
 //! Builds dependency chains.
 
-use super::connectors::{Connector, SCRATCH, encoded, from, to, two};
+use super::connectors::{Connector, SCRATCH, encoded, from, load, move_if, product, to, two};
 use super::endpoints::Endpoint;
-use super::opcodes::{load, move_if, product};
 use crate::microbench::form::{Address, Form, MASK, is_address};
 use crate::microbench::operand::{Class, Family};
 use crate::microbench::pools::{BASE, HALF};

@@ -13,17 +13,17 @@
 mod chain;
 mod connectors;
 mod endpoints;
-mod opcodes;
+
+pub use connectors::Connectors;
 
 use super::catalog::{Catalog, unavailable};
-use super::document::{Latencies, LatencyResult, SCHEMA};
 use super::form::Form;
 use super::generator::values;
 use super::measure::Bench;
+use super::{Latencies, LatencyResult, SCHEMA};
 use crate::{Measurement, Status, Values};
 use chain::{Chain, chain};
 use connectors::Connector;
-pub use connectors::Connectors;
 use endpoints::{Endpoint, Endpoints};
 use isa::names::small;
 use tma::{Error, Result};
