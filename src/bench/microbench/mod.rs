@@ -4,24 +4,22 @@
 //! | file | concern |
 //! |---|---|
 //! | `operand` | operands of encodings, and how names of forms write them |
-//! | `form` | one instruction form: an iced-x86 `Code`, register or memory, mask |
-//! | `form_name`, `form_usage` | names of a form; registers it uses, and why it may not be measured |
+//! | `form` | one instruction form: an iced-x86 `Code`, register or memory, mask; its names |
 //! | `catalog` | all forms by name; suggestions; what this processor supports |
-//! | `unsupported`, `host` | why an encoding has no form; extensions of this processor |
+//! | `unsupported` | why an encoding has no form or may not be measured; extensions of this processor |
 //! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
 //! | `pools`, `generator` | registers and memory, and the code of a microbenchmark |
-//! | `independence` | dependencies left in a microbenchmark, and their latency bound |
-//! | `measure` | measuring throughput |
+//! | `measure` | measuring throughput; dependencies left, and their latency bound |
 //! | `latency` | dependency chains from operand to result |
 //! | `calibrate`, `calibration_set` | measuring the latencies of common forms |
-//! | `document` | `tdtool.microbench/1` |
+//!
+//! Here: the document, `tdtool.microbench/1`. Text and CSV are views of it.
 
 mod calibrate;
 mod calibration_set;
 mod catalog;
 mod form;
 mod generator;
-mod independence;
 mod latency;
 mod measure;
 mod multiset;
@@ -33,9 +31,8 @@ pub use calibrate::{CalibrationProgress, CalibrationSummary, calibrate};
 pub use catalog::Catalog;
 pub use form::{Address, Form, Memory};
 pub use generator::{Microbenchmark, Settings};
-pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
-pub use measure::{Bench, measure};
+pub use measure::{Bench, Independence, check as independence, measure};
 pub use multiset::Multiset;
 pub use unsupported::Listed;
 
