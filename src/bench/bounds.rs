@@ -3,9 +3,8 @@
 
 use crate::Options;
 use crate::closed_loop::ClosedLoop;
-use crate::filler::Filler;
 use crate::harness::loop_counter::LoopCounter;
-use crate::harness::skeleton::{self, fuses, skeleton};
+use crate::harness::skeleton::{self, Filler, fuses, skeleton};
 use crate::harness::{RequiredState, Shape};
 use crate::initial::Failure;
 use crate::initial::discover::discover;
@@ -33,9 +32,6 @@ const ALIKE: f64 = 0.05;
 impl Timer {
     /// Measures subnormals and bounds and compares the throughput with them. A throughput above the
     /// pipeline's width is unstable.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(super) fn explain(
         &mut self,
         block: &Block,
@@ -77,9 +73,6 @@ impl Timer {
 
     /// Times a form with `copies` from end to end, and again if the result exceeds the pipeline's width,
     /// because the short run was in a slower state than the long one.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(super) fn timed_plausibly(
         &mut self,
         block: &Block,
@@ -177,9 +170,6 @@ impl Timer {
     /// Measures the front-end bound of a loop; none for a loop of nothing but its back edge. By its offset
     /// within a cache line the front end may take one time or another: the bound is that of the offsets at
     /// which the loop takes its headline, the least of several.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(crate) fn loop_front_end(
         &mut self,
         block: &Block,

@@ -4,13 +4,11 @@
 //! |---|---|
 //! | `values` | initial registers and memory |
 //! | `layers` | layers of protection of the host that could be set up |
-//! | `progress` | progress and cancellation |
 //! | `counters`, `processors` | the PMU of this machine; processors to use |
-//! | `options` | options of a measurement |
-//! | `measurement`, `settings` | the document of a block, `tdtool.block/2` |
+//! | `options` | options of a measurement, its progress and cancellation |
+//! | `measurement` | the document of a block, `tdtool.block/2` |
 //! | `repeat` | repeating a measurement from its document |
 //! | `sandbox` | the worker process, and protecting the host from it |
-//! | `filler` | instructions that only take slots |
 //! | `harness` | the code around the block |
 //! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
 //! | `runner` | the worker's life cycle and runs |
@@ -18,13 +16,13 @@
 //! | `initial` | initial values, pages, the address trace |
 //! | `timing` | core cycles: rounds, reproducible states |
 //! | `counting` | counts by a PMU: cycles, misses, the top-down tree |
-//! | `results` | the document's results from the timing |
-//! | `timer` | times passes of a form, waiting under contention |
+//! | `timer` | times passes of a form, waiting under contention; the document's results from them |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
-//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results that they rule out |
+//! | `plausibility` | results that bounds rule out |
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
+//! | `bounds` | bounds on the throughput that need no PMU |
 //! | `measurer` | measures a block and fills its document |
-//! | `measurer_stub`, `selftest_stub` | replace measurer and self-test on other architectures |
+//! | `stub` | replaces measurer and self-test on other architectures |
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
 //! | [`explain`] | the bound that explains a block's time |
 //! | [`batch`] | many blocks in parallel |
@@ -45,11 +43,6 @@ mod counters;
 #[cfg(target_arch = "x86_64")]
 mod counting;
 pub mod explain;
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(dead_code, reason = "skeletons are only built on x86-64")
-)]
-mod filler;
 #[cfg(target_arch = "x86_64")]
 mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -58,11 +51,8 @@ mod hostile;
 mod initial;
 mod layers;
 mod measurement;
-#[cfg_attr(not(target_arch = "x86_64"), path = "measurer_stub.rs")]
+#[cfg(target_arch = "x86_64")]
 mod measurer;
-#[cfg(all(test, target_arch = "x86_64"))]
-#[path = "measurer_stub.rs"]
-mod measurer_stub;
 pub mod microbench;
 mod options;
 #[cfg(target_arch = "x86_64")]
@@ -73,29 +63,32 @@ mod repeat;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
-#[cfg_attr(not(target_arch = "x86_64"), path = "selftest_stub.rs")]
+#[cfg(target_arch = "x86_64")]
 mod selftest;
-mod settings;
 mod stats;
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod stub;
 #[cfg(target_arch = "x86_64")]
 mod timer;
 mod timing;
 mod values;
 
-pub use crate::harness::region::Immovable;
-pub use crate::options::Progress;
-pub use crate::timing::measure::copies::MAX_COPIES;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
+pub use harness::region::Immovable;
 pub use layers::{Layer, Layers};
 pub use measurement::{
     Assumed, Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms,
-    Hierarchy, LOOP, Line, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status,
-    Throughput, UNROLLED, WhatIf, bound_names,
+    Hierarchy, LOOP, Line, MeasuredOn, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples,
+    Settings, Status, Throughput, UNROLLED, WhatIf, bound_names,
 };
+#[cfg(target_arch = "x86_64")]
 pub use measurer::{BlockMeasurer, rejected};
-pub use options::{ClockSource, Options};
+pub use options::{ClockSource, Options, Progress};
 pub use repeat::Repeat;
+#[cfg(target_arch = "x86_64")]
 pub use selftest::check as check_self_test;
-pub use settings::{MeasuredOn, Settings};
+#[cfg(not(target_arch = "x86_64"))]
+pub use stub::{BlockMeasurer, check_self_test, rejected};
+pub use timing::measure::copies::MAX_COPIES;
 pub use values::{Init, LoopPath, NoPath, Snapshot, Values};

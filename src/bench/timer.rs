@@ -45,9 +45,6 @@ impl Timer {
     }
 
     /// Times passes of a form, waiting under contention and repeating while they disagree.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn timed(
         &mut self,
         form: &Form,

@@ -3,7 +3,7 @@
 mod pace;
 pub mod rows;
 
-use crate::timing::state::DOUBT;
+use crate::timing::DOUBT;
 use crate::{BlockMeasurer, Measurement, Options, Status, rejected};
 use pace::Pace;
 use rows::Row;

@@ -29,9 +29,6 @@ type Stopped = Option<(usize, usize)>;
 
 impl Timer {
     /// Adds the processor's check to the assumption `alignment`.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(crate) fn check_alignment(
         &mut self,
         block: &Block,
@@ -142,7 +139,8 @@ fn pages(setup: &RunSetup) -> Assumption {
     }
     match found.incomplete {
         Some(why) => Assumed::MappedPages.unchecked(why),
-        None => Assumed::MappedPages.held("address trace: the pages of all masked accesses and prefetches are mapped"),
+        None => Assumed::MappedPages
+            .held("address trace: the pages of all masked accesses and prefetches are mapped"),
     }
 }
 

@@ -90,9 +90,6 @@ fn hides_flags(block: &Block) -> Option<String> {
 
 impl Timer {
     /// Checks the assumption by runs of the unrolled `form`; measures the slowdown if `measured`.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(crate) fn subnormals(
         &mut self,
         block: &Block,

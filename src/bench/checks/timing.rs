@@ -108,9 +108,6 @@ impl Timer {
     }
 
     /// Checks the assumption `steady-state`. Copies repeated often enough need no run of another length.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(crate) fn steady_state(
         &mut self,
         block: &Block,

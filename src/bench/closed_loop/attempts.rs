@@ -21,9 +21,6 @@ const AGAIN: usize = 2;
 impl Captured {
     /// Runs the loop of a snapshot once, as far as it is known; `Err` says why it cannot be run with
     /// those values.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn new(
         runner: &mut Runner,
         snapshot: &Snapshot,

@@ -117,9 +117,6 @@ pub(super) struct Overlapping {
 impl Captured {
     /// Executions back to back; `None` if they do not take the path of this one in the program, or if it was not
     /// followed to its end.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn overlapping(
         &self,
         runner: &mut Runner,

@@ -23,7 +23,6 @@ mod executions;
 mod exit;
 mod plan;
 mod timing;
-mod traced;
 
 pub use captured::can_be_moved;
 
@@ -76,9 +75,6 @@ pub(crate) struct ClosedLoop {
 
 impl Timer {
     /// Status, headline, assumptions and bounds of a block that was run as a loop.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub(crate) fn enter_loop(
         &mut self,
         block: &Block,

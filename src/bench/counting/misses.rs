@@ -80,9 +80,6 @@ impl TrackedEvent {
 }
 
 /// Counts each of them in a group with the cycles.
-///
-/// # Errors
-/// The sandbox cannot be started.
 pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Vec<Miss>> {
     let mut misses = Vec::new();
     for wanted in &TRACKED {

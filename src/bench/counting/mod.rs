@@ -139,9 +139,6 @@ impl std::fmt::Display for Stop {
 }
 
 /// One difference of the open group, at one placement.
-///
-/// # Errors
-/// The sandbox cannot be started.
 pub fn sample(
     runs: &mut dyn Runs,
     counting: &mut dyn Counting,

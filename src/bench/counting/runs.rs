@@ -65,9 +65,6 @@ pub struct FormRuns<'a> {
 impl<'a> FormRuns<'a> {
     /// Times the form, whose code is installed, to choose the size of commands; with `sentinel`, commands
     /// check for contention. Returns how the run ended if it did not complete.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn new(
         runner: &'a mut Runner,
         form: &'a Form,

@@ -118,9 +118,6 @@ impl Source {
     }
 
     /// Starts counting software events of the worker.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn start_software_events(&mut self, runner: &mut Runner, options: &Options) -> Result<()> {
         self.software_events = match options.counts {
             true => Some(SoftwareEvents::start(runner.worker()?.process())),
@@ -130,9 +127,6 @@ impl Source {
     }
 
     /// Stops counting them.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn stop_software_events(&mut self, runner: &mut Runner) -> Result<()> {
         self.software_counts = match self.software_events.take() {
             Some(events) => events.stop(runner.worker()?.process()),
@@ -143,9 +137,6 @@ impl Source {
 
     /// Adds software-event and PMU counts of `form`, whose code is installed, to the document and its
     /// assumptions.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn enter(
         &self,
         runner: &mut Runner,
@@ -208,9 +199,6 @@ pub struct Counted {
 }
 
 /// Counts every group of `core` and every miss event, each in separate runs.
-///
-/// # Errors
-/// The sandbox cannot be started.
 pub fn count(
     core: &CorePmu,
     runs: &mut dyn Runs,

@@ -14,9 +14,6 @@ use tma::tree::{Evaluation, Evaluator, Flags};
 use tma::{Result, schedule};
 
 /// Measures and evaluates the tree.
-///
-/// # Errors
-/// The sandbox cannot be started.
 pub(super) fn measure(core: &CorePmu, counter: &mut Counter<'_>) -> Result<Hierarchy> {
     let Some(table) = &core.table else {
         let why = "no event table describes this processor";

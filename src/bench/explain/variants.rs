@@ -1,7 +1,7 @@
 //! Variants of a block that differ from it in one respect, and the instructions that break its dependencies.
 
 use crate::Values;
-use crate::filler::Filler;
+use crate::harness::skeleton::Filler;
 use iced_x86::{Code, Encoder, EncodingKind, Instruction, Register};
 use isa::code::{Block, Inst};
 use isa::deps::Analysis;

@@ -1,8 +1,7 @@
 //! Builds the parts of a form: set-up, restoring of state, copies, trace stores.
 
 use super::emitter::{Emitter, R8, RCX, condition};
-use super::tracing::{Slot, needed, unlocked_exchange};
-use super::{Program, Shape, Width};
+use super::{Program, Shape, Slot, Width, needed, unlocked_exchange};
 use crate::harness::region::Region;
 use crate::sandbox::layout::context;
 use crate::sandbox::{layout as at, return_offset};

@@ -107,9 +107,6 @@ pub fn run_again(
 /// Runs the copies as they are measured and compares pages, registers and memory at the end with
 /// those of the traced run. Both execute the same instructions, so equal end states mean equal
 /// addresses in between.
-///
-/// # Errors
-/// The sandbox cannot be started.
 pub fn replay(
     runner: &mut Runner,
     block: &Block,

@@ -6,8 +6,7 @@
 //! program the page exists.
 
 use super::trace::{Access, Stored, all_lanes, each, plain, selected};
-use crate::harness::tracing::{Slot, mask};
-use crate::harness::{RequiredState, Shape};
+use crate::harness::{RequiredState, Shape, Slot, mask};
 use crate::sandbox::layout::PAGE;
 use crate::values::Values;
 use isa::code::{Block, Inst};

@@ -1,7 +1,7 @@
 //! Reads an address trace: the registers that the tracing code stored before and after each
 //! instruction, and the memory accesses that follow from them.
 
-use crate::harness::tracing::{Slot, bit_index, mask, repeats};
+use crate::harness::{Slot, bit_index, mask, repeats};
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
 use isa::code::{Block, Inst};

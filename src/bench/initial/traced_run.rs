@@ -264,8 +264,9 @@ impl ValueSearch<'_> {
         }
         let without_faults = without_faults(self.block, &program.slots, &bytes, copies, rip);
         // A page that no traced access touches means that accesses are missing.
-        let touched =
-            |page: &u64| accesses.iter().any(|a| a.touches(*page)) || without_faults.pages.contains(page);
+        let touched = |page: &u64| {
+            accesses.iter().any(|a| a.touches(*page)) || without_faults.pages.contains(page)
+        };
         complete &= pages.iter().all(touched);
         let mut lines =
             self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);

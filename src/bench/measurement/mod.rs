@@ -2,19 +2,17 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `code` | the block, and a place in it |
-//! | `timing` | the block's time: headline, forms, samples |
-//! | `assumption` | assumptions of the measurement |
-//! | `explanation`, `class`, `cause`, `bound_names` | the bound of the block |
+//! | `settings` | settings, machine and assumptions of the measurement |
+//! | `explanation` | the bound of the block: classes and names, the top-down tree, variants, misses |
+//!
+//! Here: the block, and its time: headline, forms, samples.
 
-pub mod bound_names;
-mod class;
 mod explanation;
+mod settings;
 
-pub use class::{Cause, Class};
-pub use explanation::{Assumed, Assumption, Bound, Hierarchy, Miss, Node, Outcome, WhatIf};
+pub use explanation::{Bound, Cause, Class, Hierarchy, Miss, Node, WhatIf, bound_names};
+pub use settings::{Assumed, Assumption, MeasuredOn, Outcome, Settings};
 
-use crate::settings::{MeasuredOn, Settings};
 use crate::values::Values;
 use isa::code::Inst;
 use serde::{Deserialize, Serialize};

@@ -12,10 +12,11 @@ use crate::closed_loop::ClosedLoop;
 use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::{Failure, Why};
-use crate::measurement::{Assumed, FaultLocation, Forms, Measurement, Outcome, Status};
+use crate::measurement::{
+    Assumed, FaultLocation, Forms, MeasuredOn, Measurement, Outcome, Settings, Status,
+};
 use crate::repeat::other_pages;
 use crate::runner::{Limit, MXCSR_FAST, MXCSR_GRADUAL};
-use crate::settings::{MeasuredOn, Settings};
 use crate::timer::{Timer, conclude, empty, fail, form_result};
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Copies, copies};

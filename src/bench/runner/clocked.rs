@@ -21,9 +21,6 @@ impl Runner {
     }
 
     /// Current core cycles per tick of the time-stamp counter; `None` under contention.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
         let rounds = self.calibrations(64)?;
         Ok(TscClock::cycles_per_tick(&rounds).ok())
@@ -53,9 +50,6 @@ impl Runner {
     }
 
     /// Share of `rounds` calibration rounds without contention.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn uncontended_share(&mut self, rounds: usize) -> Result<f64> {
         let rounds = self.calibrations(rounds)?;
         let Ok(ratio) = TscClock::cycles_per_tick(&rounds) else { return Ok(0.0) };
@@ -68,9 +62,6 @@ impl Runner {
 
     /// Makes the self-test of the core with `ask`, if this is its first use, and uses the sentinel that it found: a
     /// narrow one misses siblings that only load; memory blocks then read 16 % high.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn select_sentinel(&mut self, ask: fn(&mut Self, &Core)) -> Result<()> {
         if self.tested {
             return Ok(());

@@ -11,9 +11,6 @@ const VECTOR_REGISTERS: usize = 32;
 
 impl Runner {
     /// Has the next run begin without the last block's pages, and sets initial values.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn prepare(&mut self, values: &Values, physical: usize, pages: usize) -> Result<()> {
         // Not only if the worker says that there are pages: a block may have made it say so.
         self.fresh |= std::mem::replace(&mut self.ran, false);
@@ -27,9 +24,6 @@ impl Runner {
     }
 
     /// Sets initial values for a run on the pages that there are, and those that it finds.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn prepare_on_same_pages(
         &mut self,
         values: &Values,
@@ -45,9 +39,6 @@ impl Runner {
     }
 
     /// Maps these pages before the next run, which has been prepared, without an exception for each.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn map_known(&mut self, pages: &[u64]) -> Result<()> {
         self.fresh = true;
         let worker = self.worker()?;
@@ -60,9 +51,6 @@ impl Runner {
     }
 
     /// Writes initial values and the context of a run, all of it.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn values(&mut self, values: &Values) -> Result<()> {
         let mxcsr = self.mxcsr;
         let worker = self.worker()?;
@@ -82,9 +70,6 @@ impl Runner {
     }
 
     /// Sets each vector register's initial value, until values are set again.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn vectors(&mut self, values: &[[u8; 64]]) -> Result<()> {
         let bytes = values[..values.len().min(VECTOR_REGISTERS)].concat();
         self.worker()?.write(at::VECTORS, &bytes);
@@ -92,9 +77,6 @@ impl Runner {
     }
 
     /// Writes the addresses of the lines that are restored between runs.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn lines(&mut self, lines: &[u64]) -> Result<()> {
         self.worker()?;
         let images = self.images.clone();
@@ -116,9 +98,6 @@ impl Runner {
 
     /// Sets the initial content of these pages from now on, instead of the pattern. Pages that do not fit are left
     /// out.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn images(&mut self, images: &BTreeMap<u64, Vec<u8>>) -> Result<()> {
         let worker = self.worker()?;
         let count = images.len().min(at::PHYSICAL_MAX);
@@ -140,9 +119,6 @@ impl Runner {
     }
 
     /// Sets the MXCSR that the next runs start with: treatment of subnormals.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn float_mode(&mut self, mxcsr: u32) -> Result<()> {
         self.worker()?.put32(at::CONTEXT + context::MXCSR, mxcsr);
         Ok(())
@@ -155,9 +131,6 @@ impl Runner {
     }
 
     /// Prepares a block that ran before to run again with these pages, also in a worker started since then.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn again(
         &mut self,
         values: &Values,

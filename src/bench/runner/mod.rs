@@ -40,7 +40,8 @@ pub struct Segment {
     pub repeat: u32,
 }
 
-/// The worker and what was last set up in it.
+/// The worker and what was last set up in it. Errors of its methods, and of all that use it, say that the sandbox
+/// cannot be started.
 pub struct Runner {
     worker: Option<Worker>,
     /// Number of workers that the watchdog ended.
@@ -133,9 +134,6 @@ impl Runner {
     }
 
     /// The worker, started if there is none.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn worker(&mut self) -> Result<&mut Worker> {
         if self.worker.as_ref().is_none_or(Worker::is_gone) {
             self.worker = None;
@@ -171,9 +169,6 @@ impl Runner {
     }
 
     /// Moves to the next allowed processor.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn next_cpu(&mut self) -> Result<()> {
         if self.cpus.len() > 1 {
             self.at = (self.at + 1) % self.cpus.len();
@@ -194,18 +189,12 @@ impl Runner {
     }
 
     /// The layers that protect the host.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn layers(&mut self) -> Result<Layers> {
         Ok(self.worker()?.layers().clone())
     }
 
     /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
     /// worker is discarded if it did not come to an orderly end. Nothing runs beyond the block's limit.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn run(
         &mut self,
         segments: &[Segment],
@@ -254,9 +243,6 @@ impl Runner {
 
     /// Runs the clock's segments as a canary: a worker that a block has damaged does not complete them in
     /// a plausible time.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn canary(&mut self) -> Result<bool> {
         self.values(&Values::default())?;
         let segments = self.clock_segments();

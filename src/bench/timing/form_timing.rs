@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::state::{DOUBT, Nearness, Run, State, around, fastest, is_believed, usual};
+use super::{DOUBT, Nearness, Run, State, around, fastest, is_believed, usual};
 use crate::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

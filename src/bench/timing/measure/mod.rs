@@ -43,9 +43,6 @@ pub trait Clock {
     /// Name in reports.
     fn name(&self) -> &'static str;
     /// One pass over every placement of `form`, with `rounds` samples of each; added to `timed`.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     fn pass(
         &mut self,
         form: &Form,
@@ -214,9 +211,6 @@ pub enum Pass {
 
 impl Form {
     /// One pass: a batch of accepted rounds of every placement, unless the core is contended.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
     pub fn pass(
         &self,
         runner: &mut Runner,
