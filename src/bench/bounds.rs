@@ -25,10 +25,11 @@ const TRIES: usize = 4;
 /// Passes below this share of the rest were in another state of the front end.
 const UNSTEADY: f64 = 0.80;
 
-/// Iterations of the long run.
+/// Iterations of the long run of a loop's front end.
 const ITERATIONS: u32 = 2000;
 /// Greatest deviation from the headline at which an offset counts with it, as a share.
 const ALIKE: f64 = 0.05;
+
 impl Timer {
     /// Measures subnormals and bounds and compares the throughput with them. A throughput above the
     /// pipeline's width is unstable.

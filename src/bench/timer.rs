@@ -21,7 +21,7 @@ const BUSY_POLL: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_micros(300);
 
 /// Factor of passes where the fastest state is rare.
-pub(super) const RARE_PASSES: usize = 2;
+const RARE_PASSES: usize = 2;
 
 /// Times forms of one block after the other, in one sandbox.
 pub struct Timer {

@@ -45,7 +45,7 @@ pub enum Step {
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub fn measure_row(measurer: &mut BlockMeasurer, row: &Row) -> Result<Measurement> {
+fn measure_row(measurer: &mut BlockMeasurer, row: &Row) -> Result<Measurement> {
     match row.block() {
         Ok(block) => {
             let guarded = std::panic::AssertUnwindSafe(|| measurer.measure(&block));
@@ -311,9 +311,10 @@ fn in_order(
     Ok(())
 }
 
-/// The measurement of the second visit, unstable if the first contradicts it. A contended first visit is
-/// ignored.
-pub fn merge_visits(first: &Measurement, second: Measurement) -> Measurement {
+/// The measurement of the second visit to a block that was unstable on its first, some rows earlier; unstable if the
+/// first contradicts it: if rounds of an uncontended first visit were much faster, the second saw only a slower
+/// state, and there is no single number. A contended first visit is ignored.
+fn merge_visits(first: &Measurement, second: Measurement) -> Measurement {
     let (Some(then), Some(now)) = (&first.throughput, &second.throughput) else { return second };
     let is_slower = now.cycles > then.low * (1.0 + DOUBT);
     if second.status != Status::Ok || first.is_contended() || !is_slower {

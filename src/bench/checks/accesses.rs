@@ -13,7 +13,7 @@ use crate::initial::run_setup::{Masked, RunSetup, WithoutFaults};
 use crate::initial::trace::Access;
 use crate::initial::{Failure, explain};
 use crate::measurement::{Assumed, Assumption, Outcome};
-use crate::runner::{BLOCK_CODE, Segment};
+use crate::runner::BLOCK_CODE;
 use crate::sandbox::Ended;
 use crate::timer::Timer;
 use isa::code::Block;
@@ -61,9 +61,7 @@ impl Timer {
         self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
         let shape = setup.shape(block, required_state, setup.copies, BLOCK_CODE);
         let program = forms::checked(&shape);
-        self.runner.worker()?.write(program.start, &program.bytes);
-        let segment = Segment { entry: program.start, repeat: 1 };
-        let (ended, _) = self.runner.run(&[segment], &[(0, 1)])?;
+        let ended = self.runner.run_once(&program)?;
         Ok(match &ended {
             Ended::Done => Ok(None),
             Ended::Fault(fault) if fault.trap == ALIGNMENT_CHECK => {

@@ -4,7 +4,7 @@
 use super::common::{GAPS, NO_MEMORY, is_complete};
 use crate::harness::skeleton::has_wide_immediate;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption};
 use isa::code::{Block, Inst};
 use std::collections::BTreeSet;
 use tma::Cache;
@@ -218,6 +218,7 @@ pub fn captured_data_tlb(footprint: &Footprint, tlb: Option<&DataTlb>) -> Assump
 mod tests {
     use super::*;
     use crate::checks::common::example::{block, setup};
+    use crate::measurement::Outcome;
 
     #[test]
     fn code_fits_with_both_runs() {

@@ -5,7 +5,7 @@ use super::common::{GAPS, NO_MEMORY, abridged, is_complete, listed};
 use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
-use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption};
 use crate::sandbox::layout as at;
 use crate::sandbox::layout::{PAGE, context};
 use isa::code::Block;
@@ -72,7 +72,7 @@ pub fn touched(access: &Access) -> std::ops::RangeInclusive<u64> {
 }
 
 /// The physical line of a linear one: pages share physical pages in the order of discovery.
-pub fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
+fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
     let lines_of_page = PAGE as u64 / 64;
     let page = line / lines_of_page * PAGE as u64;
     match setup.pages.iter().position(|p| *p == page) {
@@ -260,6 +260,7 @@ fn overlaps(a: &Access, b: &Access, modulus: u64) -> bool {
 mod tests {
     use super::*;
     use crate::checks::common::example::{block, setup};
+    use crate::measurement::Outcome;
 
     const CACHE: Option<Cache> = Some(Cache { ways: 8, sets: 64 });
 

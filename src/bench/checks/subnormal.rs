@@ -7,7 +7,7 @@
 
 use crate::initial::Failure;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
@@ -217,6 +217,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::Outcome;
 
     fn block(hex: &str) -> Block {
         Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()

@@ -3,14 +3,14 @@
 
 use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumed, Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
 use tma::Result;
 
-/// Greatest difference of both: share, and cycles per iteration.
+/// Greatest difference of two numbers of copies in the steady state: share, and cycles per iteration.
 const NEAR: (f64, f64) = (0.1, 0.02);
 /// Repetitions of the copies after which a loop is in its steady state.
 const SETTLED: u32 = 8;
@@ -147,6 +147,7 @@ impl Timer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::Outcome;
     use crate::timing::form_timing::Batch;
 
     fn timed(passes: usize, batches: &[f64]) -> FormTiming {

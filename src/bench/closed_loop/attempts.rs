@@ -2,7 +2,7 @@
 //! they end alike, and as in the program.
 
 use super::bounded::{Bounded, bounded};
-use super::captured::{Captured, RIP_ROOM, TABLE, Unfit, run_once, words};
+use super::captured::{Captured, RIP_ROOM, TABLE, Unfit, words};
 use crate::Snapshot;
 use crate::harness::loop_counter::Counter;
 use crate::runner::Runner;
@@ -131,7 +131,7 @@ impl Captured {
         let shortest = self.bounded.as_ref().filter(|bounded| bounded.eighth() > 0);
         let shortest = shortest.map(|bounded| bounded.length(EIGHTHS - 1));
         for trips in shortest.into_iter().chain([self.trips; AGAIN]) {
-            let ended = run_once(runner, &self.untimed(trips))?;
+            let ended = runner.run_once(&self.untimed(trips))?;
             if ended != Ended::Done {
                 return Ok(Err(words(&ended)));
             }

@@ -145,7 +145,9 @@ impl Placed {
     }
 }
 
-/// Ways to end the loop after the iterations that were followed. Which is right, if any, follows from running it.
+/// Ways to end a loop of several blocks after the iterations that were followed, from the registers before and after
+/// those: setting a register that only its exit reads changes nothing before. Which is right, if any, follows from
+/// running it.
 pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
     let Some((trips, after)) = snapshot.followed_to.filter(|(trips, _)| *trips >= 2) else {
         return Vec::new();

@@ -8,7 +8,7 @@ use crate::harness::region::{Immovable, Region};
 use crate::harness::relaid::{counted, moved};
 use crate::harness::{Program, RequiredState, Shape, forms};
 use crate::initial::Why;
-use crate::runner::{BLOCK_CODE, Runner, Segment};
+use crate::runner::{BLOCK_CODE, Runner};
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{EIGHTHS, Form, lengths, whole};
 use crate::values::Values;
@@ -211,13 +211,6 @@ pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<
     moved(code, entry).map(|_| ())
 }
 
-/// Runs a program once.
-pub(super) fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> {
-    runner.worker()?.write(program.start, &program.bytes);
-    let segment = Segment { entry: program.start, repeat: 1 };
-    Ok(runner.run(&[segment], &[(0, 1)])?.0)
-}
-
 /// Why it did not come to its end.
 pub(super) fn words(ended: &Ended) -> Unfit {
     let text = match ended {
@@ -231,7 +224,7 @@ pub(super) fn words(ended: &Ended) -> Unfit {
 
 impl Captured {
     /// Finds which of the known pages it accesses: each run adds the first missing page that made it go wrong.
-    pub(super) fn find_pages(
+    fn find_pages(
         &mut self,
         runner: &mut Runner,
         snapshot: &Snapshot,
@@ -254,7 +247,7 @@ impl Captured {
             if program.end() > at::CODE + at::CODE_SIZE {
                 return Ok(Err("its code exceeds the code area of the sandbox".into()));
             }
-            let ended = run_once(runner, &program)?;
+            let ended = runner.run_once(&program)?;
             let Some(pages) = runner.pages() else {
                 return Ok(Err("it overwrote the harness".into()));
             };

@@ -1,7 +1,7 @@
 //! Several executions of a program's loop: each measured in isolation, their mean, and what of it is the cost
 //! of entering and leaving; or back to back, so that they overlap as in a program that calls it again at once.
 
-use super::captured::{Captured, run_once};
+use super::captured::Captured;
 use crate::Snapshot;
 use crate::harness::region::Region;
 use crate::harness::relaid::left_only_to;
@@ -137,7 +137,7 @@ impl Captured {
         }
         // A word that it changes, such as a count in memory, may decide where it ends.
         self.again(runner, snapshot)?;
-        run_once(runner, &self.untimed(self.trips))?;
+        runner.run_once(&self.untimed(self.trips))?;
         // In the order of this run.
         let pages = runner.pages().unwrap_or_default();
         found.words = runner.changed_words(&pages, self.values.memory, at::PHYSICAL_MAX);
@@ -166,7 +166,7 @@ impl Captured {
         if program.end() > at::CODE + at::CODE_SIZE {
             return Ok(false);
         }
-        let ended = run_once(runner, &program)?;
+        let ended = runner.run_once(&program)?;
         let known = |pages: Vec<u64>| pages.iter().all(|page| self.images.contains(page));
         Ok(ended == Ended::Done && runner.pages().is_some_and(known))
     }

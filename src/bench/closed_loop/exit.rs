@@ -58,7 +58,7 @@ pub(super) fn control(iteration: &Iteration, exit: &Exit, pointers: &[u8]) -> Op
 
 /// The first value of the difference, such that it leaves after `iterations` and no earlier; `None`
 /// where the condition never fails by counting.
-pub(super) fn first_difference(step: i64, again: ConditionCode, iterations: usize) -> Option<i64> {
+fn first_difference(step: i64, again: ConditionCode, iterations: usize) -> Option<i64> {
     use ConditionCode as C;
     let last = match again {
         C::ne => 0,

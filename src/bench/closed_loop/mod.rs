@@ -6,12 +6,11 @@
 //! | `arrays` | the pointer in an address, and extent and place of its array |
 //! | `exit` | values with which the loop runs a chosen number of iterations |
 //! | `plan` | initial registers and memory, also contents that decide addresses or the exit |
-//! | `traced` | one traced run of the plan: its iterations and cache lines |
 //! | `captured` | the loop with the code, registers and memory of a running program |
 //! | `attempts` | which executions of a captured loop are tried, and whether they end alike |
 //! | `bounded` | ways to leave a captured loop earlier than in the program |
 //! | `executions` | several executions of a captured loop: their mean, and back to back |
-//! | `timing` | long against short runs of the loop |
+//! | `timing` | one traced run of the plan, then long against short runs of the loop |
 //!
 //! A plan is a guess from the code of one iteration. Results follow from the traced run, never from the plan.
 

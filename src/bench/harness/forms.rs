@@ -73,7 +73,7 @@ pub fn checked(shape: &Shape<'_>) -> Program {
 pub const WARM: u32 = 1;
 
 /// Executions back to back before the timed ones, and most runs to check whether they are possible.
-pub const BACK_TO_BACK_WARM: u32 = 64;
+const BACK_TO_BACK_WARM: u32 = 64;
 
 /// Runs of the whole loop before the timed ones: predictors and caches have to learn it.
 const CLOSED_WARM: u32 = 6;

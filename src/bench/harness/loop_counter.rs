@@ -110,7 +110,7 @@ impl LoopCounter {
 }
 
 /// Encoding numbers of registers that the block does not use, the highest first.
-pub(super) fn free_registers(block: &Block) -> Vec<u8> {
+fn free_registers(block: &Block) -> Vec<u8> {
     let unused = |number: &u8| {
         !block.uses(|r| {
             let full = r.full_register();

@@ -4,10 +4,10 @@
 use super::proposals::smaller_strides;
 use super::run_setup::RunSetup;
 use super::value_search::{Candidate, ValueSearch};
-pub use super::{Failure, explain};
+use super::{Failure, explain};
 use crate::Options;
 use crate::harness::{RequiredState, forms};
-use crate::runner::{BLOCK_CODE, Runner, Segment};
+use crate::runner::{BLOCK_CODE, Runner};
 use crate::sandbox::Ended;
 use crate::values::Values;
 use iced_x86::Mnemonic;
@@ -49,9 +49,6 @@ pub struct Stage<'a> {
 /// One of two stages. The first uses few copies, which suffice if addresses do not change between copies.
 /// Otherwise the second uses all copies and starts at the set of values that the first found: earlier sets failed
 /// with few copies and would fail again.
-///
-/// # Errors
-/// As [`discover`].
 pub fn discover_staged(
     runner: &mut Runner,
     block: &Block,
@@ -71,9 +68,6 @@ pub fn discover_staged(
 }
 
 /// Runs `copies` copies once from these values, without any search.
-///
-/// # Errors
-/// As [`discover`].
 pub fn run_once(
     runner: &mut Runner,
     block: &Block,
@@ -88,9 +82,6 @@ pub fn run_once(
 }
 
 /// Runs the copies of `setup` once more, without any search, so that the worker holds its pages.
-///
-/// # Errors
-/// As [`discover`].
 pub fn run_again(
     runner: &mut Runner,
     block: &Block,
@@ -116,8 +107,7 @@ pub fn replay(
 ) -> Result<std::result::Result<(), Failure>> {
     let shape = setup.shape(block, required_state, setup.copies, BLOCK_CODE);
     let program = forms::replay(&shape);
-    runner.worker()?.write(program.start, &program.bytes);
-    let (ended, _) = runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)])?;
+    let ended = runner.run_once(&program)?;
     if ended != Ended::Done {
         return Ok(Err(explain(&ended, &program, options.pages_allowed())));
     }
@@ -245,8 +235,7 @@ mod tests {
                 }
             }
             program.bytes.extend([0x0f, 0x0b]); // ud2
-            runner.worker().unwrap().write(program.start, &program.bytes);
-            runner.run(&[Segment { entry: program.start, repeat: 1 }], &[(0, 1)]).unwrap().0
+            runner.run_once(&program).unwrap()
         };
         assert_eq!(run(&mut runner, &setup.taken), Ended::Done);
         let trapped = run(&mut runner, &vec![false; copies]);

@@ -15,7 +15,7 @@ const BUDGET: usize = 400;
 
 /// Inputs of the block that a failing instruction depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Influences {
+struct Influences {
     /// Encoding numbers of general-purpose registers, the nearest first.
     pub registers: Vec<u8>,
     /// Whether it depends on loaded values.
@@ -26,7 +26,7 @@ pub struct Influences {
 
 /// Follows the operands of `instruction` backwards through the block, including loop-carried
 /// dependencies.
-pub fn influences(block: &Block, instruction: usize) -> Influences {
+fn influences(block: &Block, instruction: usize) -> Influences {
     let mut found = Influences::default();
     let mut reached: Vec<Register> = Vec::new();
     let failing = &block.instructions[instruction];
@@ -140,7 +140,7 @@ const VECTOR: [u64; 4] = [CONSTANT, 0, 0x0000_0040_0000_0040, 0x1234_5600_1234_5
 /// Sets of initial values that differ from `values` in one input of the failing instruction, the
 /// likeliest first. `touched` are the addresses that it accessed, with sizes; `aligned` says whether
 /// to correct their alignment.
-pub fn proposals(
+fn proposals(
     values: &Values,
     influences: &Influences,
     touched: &[(u64, u64)],
@@ -203,11 +203,11 @@ pub fn smaller_strides(block: &Block, values: &Values) -> Vec<Values> {
 }
 
 /// Change of a register by which the slope of the failing address is measured.
-pub const STEP: u64 = 64;
+const STEP: u64 = 64;
 
 /// Values for a register with which the address can be mapped, by linear extrapolation: increasing
 /// the register by [`STEP`] moved the address from `before` to `after`.
-pub fn solve_linear(value: u64, before: u64, after: u64) -> Vec<u64> {
+fn solve_linear(value: u64, before: u64, after: u64) -> Vec<u64> {
     let slope = after.wrapping_sub(before) as i64 / STEP as i64;
     if slope == 0 {
         return Vec::new();

@@ -245,7 +245,7 @@ impl Stored<'_> {
 }
 
 /// A number of at most eight bytes.
-pub(super) fn little_endian(bytes: &[u8], size: usize) -> u64 {
+fn little_endian(bytes: &[u8], size: usize) -> u64 {
     bytes.iter().take(size.min(8)).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 

@@ -188,7 +188,7 @@ impl ValueSearch<'_> {
     }
 
     /// Notes a failure: the first one is reported, the one that got furthest is improved upon.
-    pub(super) fn note_failure(
+    fn note_failure(
         &mut self,
         start: &Candidate,
         failure: Failure,
@@ -237,7 +237,7 @@ impl ValueSearch<'_> {
     }
 
     /// The setup of a run that completed, or why it cannot be measured.
-    pub(super) fn completed_run(
+    fn completed_run(
         &mut self,
         start: &Candidate,
         program: &Program,

@@ -230,7 +230,7 @@ impl Timer {
     }
 
     /// Measures a block that may run, within its limits.
-    pub(super) fn measure_within_limit(
+    fn measure_within_limit(
         &mut self,
         block: &Block,
         end: Option<Instant>,

@@ -7,6 +7,7 @@ mod memory;
 pub use memory::may_map;
 
 use crate::clock::{Places, Sentinel};
+use crate::harness::Program;
 use crate::layers::Layers;
 use crate::sandbox::layout::mail;
 use crate::sandbox::{
@@ -193,6 +194,13 @@ impl Runner {
         Ok(self.worker()?.layers().clone())
     }
 
+    /// Writes a program and runs it once.
+    pub fn run_once(&mut self, program: &Program) -> Result<Ended> {
+        self.worker()?.write(program.start, &program.bytes);
+        let segment = Segment { entry: program.start, repeat: 1 };
+        Ok(self.run(&[segment], &[(0, 1)])?.0)
+    }
+
     /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
     /// worker is discarded if it did not come to an orderly end. Nothing runs beyond the block's limit.
     pub fn run(
@@ -298,12 +306,12 @@ impl Limit {
     }
 
     /// Time limit of the next command.
-    pub fn next_command(&self) -> Duration {
+    fn next_command(&self) -> Duration {
         self.end.map_or(WATCHDOG, |end| WATCHDOG.min(end.saturating_duration_since(Instant::now())))
     }
 
     /// The watchdog has ended a command.
-    pub fn count_stopped(&mut self) {
+    fn count_stopped(&mut self) {
         self.stopped += 1;
     }
 

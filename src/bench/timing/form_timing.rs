@@ -299,7 +299,7 @@ fn short(batch: &Batch) -> &[f64] {
 }
 
 impl FormTiming {
-    pub(super) fn find_states(&self) -> Option<(State, State)> {
+    fn find_states(&self) -> Option<(State, State)> {
         if self.usual {
             // As differences: pairs are of different lengths.
             let near = Nearness { share: self.tolerance, step: self.step };

@@ -1,9 +1,7 @@
 //! Initial values: what registers and memory hold when a run starts.
 //!
-//! | file | concern |
-//! |---|---|
-//! | `init` | `--init`: values chosen by hand |
-//! | `snapshot`, `no_path` | registers and memory of a running program, the path of a loop |
+//! Here: the sets of values that are tried, and those chosen by hand (`--init`). `snapshot`: registers and memory of
+//! a running program, the path of a loop.
 
 mod snapshot;
 

@@ -1,4 +1,5 @@
-//! Connectors: instructions of known latency between a result and an operand.
+//! Connectors: instructions of known latency between a result and an operand. And instructions that chains need
+//! besides the form: multiplications, conditional moves, loads.
 
 use crate::microbench::form::Form;
 use crate::microbench::measure::Bench;

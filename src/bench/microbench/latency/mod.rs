@@ -7,8 +7,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `endpoints` | inputs and outputs of a form |
-//! | `chain`, `opcodes` | building the chains |
-//! | `connectors` | connectors and their latencies |
+//! | `chain` | building the chains |
+//! | `connectors` | connectors and their latencies; other instructions of chains |
 
 mod chain;
 mod connectors;

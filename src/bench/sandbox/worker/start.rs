@@ -1,4 +1,6 @@
-//! Starts a worker: shared memory, process, namespaces, system-call filter. And which layers of protection hold.
+//! Starts a worker: shared memory, process, namespaces, system-call filter. And verifies which layers
+//! hold, by the worker's mailbox and the kernel's account of the process. The mailbox is trusted only before a block
+//! has run.
 
 use super::{Ended, Worker};
 use crate::layers::{Layer, Layers};
@@ -202,7 +204,7 @@ fn close(file: i32) {
 }
 
 /// A layer that does not hold, and without which blocks never run.
-pub(super) enum Unprotected {
+enum Unprotected {
     /// The kernel's mode of the system-call filter.
     Filter(String),
     /// A restraint, and why it does not hold.
@@ -225,10 +227,7 @@ impl Worker {
     ///
     /// # Errors
     /// A layer does not hold without which blocks never run.
-    pub(super) fn verify_layers(
-        &mut self,
-        without: Option<String>,
-    ) -> std::result::Result<(), Unprotected> {
+    fn verify_layers(&mut self, without: Option<String>) -> std::result::Result<(), Unprotected> {
         // Where there is no account to read, the kernel's answer to the worker stands.
         if let Some(mode) = self.account("Seccomp:").filter(|mode| mode != "2") {
             return Err(Unprotected::Filter(mode));

@@ -38,38 +38,6 @@ const LEARN: usize = 16;
 /// Segments of one command, if placements share it.
 const TOGETHER: usize = 256;
 
-/// Measures core cycles of a form.
-pub trait Clock {
-    /// Name in reports.
-    fn name(&self) -> &'static str;
-    /// One pass over every placement of `form`, with `rounds` samples of each; added to `timed`.
-    fn pass(
-        &mut self,
-        form: &Form,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass>;
-}
-
-impl Clock for TscClock {
-    fn name(&self) -> &'static str {
-        "tsc"
-    }
-
-    fn pass(
-        &mut self,
-        form: &Form,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass> {
-        form.pass(runner, options, rounds, timed)
-    }
-}
-
 /// A long and a short run of each placement.
 pub struct Form {
     /// The code of each placement.
@@ -328,4 +296,36 @@ fn read_rounds(count: usize, ticks: &mut impl Iterator<Item = f64>) -> Vec<Round
         all.push(Round { long, short, calibration });
     }
     all
+}
+
+/// Measures core cycles of a form.
+pub trait Clock {
+    /// Name in reports.
+    fn name(&self) -> &'static str;
+    /// One pass over every placement of `form`, with `rounds` samples of each; added to `timed`.
+    fn pass(
+        &mut self,
+        form: &Form,
+        runner: &mut Runner,
+        options: &Options,
+        rounds: usize,
+        timed: &mut FormTiming,
+    ) -> Result<Pass>;
+}
+
+impl Clock for TscClock {
+    fn name(&self) -> &'static str {
+        "tsc"
+    }
+
+    fn pass(
+        &mut self,
+        form: &Form,
+        runner: &mut Runner,
+        options: &Options,
+        rounds: usize,
+        timed: &mut FormTiming,
+    ) -> Result<Pass> {
+        form.pass(runner, options, rounds, timed)
+    }
 }
