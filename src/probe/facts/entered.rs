@@ -2,8 +2,7 @@
 //! possible relative jumps and calls, addresses in data or code, relocations, symbols, landing
 //! pads.
 
-use super::addresses::Addresses;
-use super::module::{Module, Segment};
+use super::module::{Addresses, Module, Segment};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use std::ops::Range;
 

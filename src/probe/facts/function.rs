@@ -1,14 +1,49 @@
-//! One function: its blocks, the edges between them, and addresses where its code must not change.
+//! One function: blocks, edges and instructions; and the padding after it, up to the next function or jump target,
+//! which nothing executes.
 
-use super::addresses::Addresses;
-use super::block::{Block, Exit};
-use super::module::Module;
+use super::module::{Addresses, Module};
 use super::no_code::NoCode;
-use super::padding::{is_padding, leaves, padding};
-use iced_x86::{Code, FlowControl, Instruction, OpKind};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// How control leaves a block, apart from [`Block::successors`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Not at all.
+    None,
+    /// To another function, or by a return.
+    Leaves,
+    /// It ends in a call, which may not come back.
+    MayEnd,
+    /// Anywhere: an indirect jump whose targets are not known.
+    Unknown,
+}
+
+/// A basic block.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// First address (p_vaddr).
+    pub start: u64,
+    /// Address after its last instruction.
+    pub end: u64,
+    /// Its instructions, at their own addresses.
+    pub instructions: Vec<Instruction>,
+    /// Arithmetic flags live before each instruction.
+    pub live: Vec<u32>,
+    /// Indices of the blocks that may follow.
+    pub successors: Vec<usize>,
+    /// Number of first instructions that run as often as the block is entered; an unknown jump may
+    /// lead to the others.
+    pub certain: usize,
+    /// Its exit other than to successors.
+    pub exit: Exit,
+    /// Whether it may be entered other than from the blocks of the function.
+    pub is_entered: bool,
+    /// Whether it is certain to be code: it is reached from the function's start or another entry.
+    pub is_reached: bool,
+}
 
 /// Longest function that is probed.
 const LONGEST: u64 = 4 << 20;
@@ -216,4 +251,39 @@ fn tables(own: &[Instruction], module: &Module, range: &Range<u64>) -> BTreeSet<
         }
     }
     targets
+}
+
+/// Functions begin at multiples of this.
+const ALIGNMENT: u64 = 16;
+
+impl Module {
+    /// The end of the padding after a function that ends at `end`: the next known or aligned
+    /// address.
+    pub(super) fn padding_end(&self, end: u64) -> u64 {
+        let range = end..end.next_multiple_of(ALIGNMENT);
+        let next = self.functions.partition_point(|function| function.start < end);
+        let function = self.functions.get(next).map(|function| function.start);
+        let others = [&self.named, &self.pads].map(|all| all.within(&range).first().copied());
+        [function, others[0], others[1]].into_iter().flatten().fold(range.end, u64::min)
+    }
+}
+
+/// Whether control never passes to the address after a block.
+pub(super) fn leaves(block: &Block) -> bool {
+    let last = block.instructions.last().map(Instruction::flow_control);
+    matches!(
+        last,
+        Some(FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch)
+    )
+}
+
+/// The number of first bytes of `code`, at `start`, that are padding.
+pub(super) fn padding(code: &[u8], start: u64) -> u64 {
+    let decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let all = decoder.into_iter().take_while(is_padding);
+    all.map(|instruction| instruction.len() as u64).sum()
+}
+
+pub(super) fn is_padding(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Nop || instruction.code() == Code::Int3
 }

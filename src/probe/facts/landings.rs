@@ -1,8 +1,7 @@
 //! Possible targets of unknown jumps of a function: only places with the stack depth of the jump. A
 //! place in code has one depth on all paths, as unwinding needs it.
 
-use super::block::{Block, Exit};
-use super::function::Function;
+use super::function::{Block, Exit, Function};
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };

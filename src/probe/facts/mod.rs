@@ -2,45 +2,27 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `module` | the code of an ELF file |
-//! | `addresses` | sets of addresses |
-//! | `allocators` | functions that allocate or free memory |
+//! | `module` | the code of an ELF file, and sets of addresses |
+//! | `names` | its functions, allocators and static probes (USDT) |
+//! | `unwind` | landing pads of exceptions, and positions of callers on the stack |
 //! | `no_code` | why a file or function has no code that can be probed |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
-//! | `exceptions` | landing pads of C++ and Rust exceptions |
-//! | `block` | a basic block |
-//! | `function` | one function: blocks, edges and instructions |
-//! | `names` | the functions of a file |
-//! | `padding` | bytes after function exits that nothing executes |
-//! | `frames` | positions of callers on the stack |
-//! | `flags` | flags that instructions or other functions read and replace |
+//! | `function` | one function: blocks, edges and instructions; padding after it |
 //! | `landings` | possible targets of unknown jumps |
-//! | `live` | flags live before each instruction of a function |
-//! | `static_probes` | the static probes (USDT) of a file |
+//! | `flags` | flags that are read, replaced, and live before each instruction |
 
-mod addresses;
-mod allocators;
-mod block;
 mod entered;
-mod exceptions;
 mod flags;
-mod frames;
 mod function;
 mod landings;
-mod live;
 mod module;
 mod names;
 mod no_code;
-mod padding;
-mod static_probes;
+mod unwind;
 
-pub use addresses::Addresses;
-pub use allocators::{Allocator, Call, allocators};
-pub use block::{Block, Exit};
 pub use flags::ARITHMETIC;
-pub use frames::{Base, Frame, Frames};
-pub use function::{Function, Loop};
-pub use module::Module;
-pub use names::{Named, functions};
+pub use function::{Block, Exit, Function, Loop};
+pub use module::{Addresses, Module};
+pub use names::{Allocator, Call, Named, StaticProbe, allocators, functions, static_probes};
 pub use no_code::NoCode;
-pub use static_probes::{StaticProbe, static_probes};
+pub use unwind::{Base, Frame, Frames};
