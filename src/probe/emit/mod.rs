@@ -2,33 +2,22 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `allocated` | logs the results of an allocator |
-//! | `marked` | logs a marker |
-//! | `labelled` | instructions with labels |
-//! | `records` | records in shared memory, and the code that writes one |
-//! | `copied` | displaced instructions at their new place |
-//! | `pieces` | parts of all trampolines |
-//! | `trampoline` | trampolines of counts |
+//! | `pieces` | parts of all trampolines: labels, records in shared memory |
+//! | `trampoline` | trampolines of counts; displaced instructions at their new place |
 //! | `observer` | trampolines that record what an instruction does |
-//! | `value` | the recorded value of an instruction |
+//! | `values` | recorded values of an instruction and of registers |
 //! | `timed` | times a load |
-//! | `registers` | records the values of registers |
+//! | `logs` | logs the results of an allocator, and markers |
 
-mod allocated;
-mod copied;
-mod labelled;
-mod marked;
+mod logs;
 mod observer;
 mod pieces;
-mod records;
-mod registers;
 mod timed;
 mod trampoline;
-mod value;
+mod values;
 
-pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
-pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_POLLS, POLLS};
+pub use logs::{ENTRIES, ENTRY, EVENT, EVENTS, LIMIT, LOG, LOGGED, MOST_EVENTS, MOST_POLLS, POLLS};
 pub use observer::{emit_observer, most};
-pub use records::{PART, RECORD, RECORDS};
+pub use pieces::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};
 pub use trampoline::{Patch, emit};

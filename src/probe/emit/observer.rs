@@ -7,17 +7,12 @@
 //! Records are written from the last to the first by the thread that takes a number (`lock xadd`):
 //! they are in the order of execution in all threads.
 
-use super::allocated::allocated;
-use super::labelled::Labelled;
-use super::marked::marked;
-use super::pieces::{RED_ZONE, falls_through, jump, pop_flags, push_flags, stack};
-use super::records::take;
-use super::registers::registers;
+use super::logs::{allocated, marked};
+use super::pieces::{Labelled, RED_ZONE, falls_through, jump, pop_flags, push_flags, stack, take};
 use super::timed::time;
 use super::trampoline::Patch;
-use super::value::value;
-use crate::plan::NoTrampoline;
-use crate::plan::{Observer, Request, What};
+use super::values::{registers, value};
+use crate::plan::{NoTrampoline, Observer, Request, What};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
     InstructionBlock, MemoryOperand, Register,

@@ -12,9 +12,7 @@
 //! Beside the count of records, the shared page has a seed and, for each load, the number of
 //! executions until the next timed one.
 
-use super::labelled::Labelled;
-use super::pieces::{RED_ZONE, memory, pop_flags, push_flags, stack};
-use super::records::{RECORDS, take};
+use super::pieces::{Labelled, RECORDS, RED_ZONE, memory, pop_flags, push_flags, stack, take};
 use crate::plan::NoTrampoline;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
