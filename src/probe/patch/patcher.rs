@@ -2,16 +2,14 @@
 //! made atomic when there are several tasks, code is checked before a process ends, counters are
 //! read after its end.
 
-use super::instance::Instance;
+use super::instance::{Instance, Trampolines};
 use super::mapped::Mapped;
-use super::origins::Trampolines;
 use super::patched::Condition;
 use super::prepared::Prepared;
 use super::probes::Probes;
-use super::target::{MappedTarget, Target};
+use super::target::{MappedTarget, Target, Work};
 use super::tasks::{Mode, Tasks};
 use super::unprobed::Unprobed;
-use super::work::Work;
 use crate::process::{
     Created, Followed, Follower, Memory, Tracee, follow, mappings, set_gs_base, shares,
 };

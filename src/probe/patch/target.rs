@@ -1,13 +1,12 @@
-//! Files with wanted functions, and their analysis.
+//! Files with wanted functions, and their analysis, with its progress as other threads see it.
 
 use super::unprobed::Unprobed;
-use super::work::Work;
 use crate::facts::{Function, Module, NoCode};
 use crate::process::{Image, Mapping};
 use pmu::perf::Signals;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Functions per batch of a thread.
 const FEW: usize = 64;
@@ -172,4 +171,35 @@ fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, NoCode> {
     let start = ranges.first().ok_or(NoCode::Lengths)?.start;
     let offset = module.offset(start).ok_or(NoCode::FirstOutside)?;
     Ok(Opened { module, image, anchor: (start, offset) })
+}
+
+/// An analysis of functions, with two steps each: facts and plan.
+#[derive(Debug, Default)]
+pub struct Work {
+    done: AtomicUsize,
+    is_cancelled: AtomicBool,
+}
+
+impl Work {
+    /// Adds a step.
+    ///
+    /// # Errors
+    /// The analysis was cancelled.
+    pub fn step(&self) -> Result<(), Unprobed> {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        match self.is_cancelled.load(Ordering::Relaxed) {
+            true => Err(Unprobed::Cancelled),
+            false => Ok(()),
+        }
+    }
+
+    /// Steps done.
+    pub fn done(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Cancels the analysis.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
 }
