@@ -1,13 +1,11 @@
-//! Makes system calls in a stopped thread, as if by its program.
+//! Makes system calls in a stopped thread, as if by its program; restarts those that a stop interrupted (`unsafe`:
+//! ptrace requests missing in nix).
 //!
-//! The thread is single-stepped over a `syscall`, and its registers are restored. A system call in
-//! which it was stopped is restarted by the kernel as after any stop: its result and number are in
-//! registers (`rax`, `orig_rax`), and the last stop is again one at which the kernel checks for
-//! signals. System calls do not change vector registers.
+//! The thread is single-stepped over a `syscall`, and its registers are restored. A system call in which it was stopped
+//! is restarted by the kernel as after any stop: its result and number are in registers (`rax`, `orig_rax`), and the last
+//! stop is again one at which the kernel checks for signals. System calls do not change vector registers.
 
-use super::maps::mappings;
-use super::memory::Memory;
-use super::signals::{mask, set_mask};
+use super::memory::{Memory, mappings};
 use nix::Result;
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -163,4 +161,103 @@ pub(super) fn stopped(tid: i32, leader: i32, most: Duration) -> Result<Stop> {
             None => std::thread::yield_now(),
         }
     }
+}
+
+/// `ERESTARTNOHAND` (linux/errno.h).
+const RESTART: i64 = 514;
+
+/// `io_pgetevents`, missing in libc (asm/unistd_64.h).
+const IO_PGETEVENTS: libc::c_long = 333;
+
+/// Calls that return EINTR without any effect and may be made again.
+const CALLS: [libc::c_long; 23] = [
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_io_getevents,
+    IO_PGETEVENTS,
+    libc::SYS_io_uring_enter,
+    // Sockets with a timeout (socket(7), SO_RCVTIMEO and SO_SNDTIMEO).
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_sendfile,
+];
+
+/// Whether to restart a call with these `rax` and `orig_rax`.
+fn is_interrupted(result: u64, call: u64) -> bool {
+    // Outside of system calls `orig_rax` is -1.
+    result.cast_signed() == i64::from(-libc::EINTR) && CALLS.contains(&call.cast_signed())
+}
+
+/// Has the kernel restart the system call in which a thread was stopped.
+///
+/// The kernel restarts most of them. Some return EINTR after any interruption, even a stop by ptrace or an ignored
+/// signal (signal(7), "Interruption of system calls and library functions by stop signals"). While a thread is stopped in
+/// the check for signals, the kernel has not yet evaluated the result: with ERESTARTNOHAND in its place it makes the call
+/// again, unless a handler runs: then it returns EINTR.
+pub fn restart(tid: i32) {
+    let pid = Pid::from_raw(tid);
+    let Ok(mut registers) = ptrace::getregs(pid) else { return };
+    if is_interrupted(registers.rax, registers.orig_rax) {
+        registers.rax = (-RESTART).cast_unsigned();
+        // If this fails, the thread was killed.
+        let _ = ptrace::setregs(pid, registers);
+    }
+}
+
+/// `PTRACE_GETSIGMASK`, `PTRACE_SETSIGMASK` and `PTRACE_GET_RSEQ_CONFIGURATION` (linux/ptrace.h).
+const GET_MASK: libc::c_uint = 0x420a;
+const SET_MASK: libc::c_uint = 0x420b;
+const GET_RSEQ: libc::c_uint = 0x420f;
+/// Offset of `rseq_cs` in `struct rseq` (linux/rseq.h).
+const SEQUENCE: u64 = 8;
+
+/// The blocked signals of a stopped thread; in sigsuspend(2) and the like those blocked otherwise.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
+pub fn mask(tid: i32) -> Result<u64> {
+    let mut mask = 0_u64;
+    // SAFETY: the kernel writes as many bytes as the third argument says to where the last one points.
+    let got = unsafe { libc::ptrace(GET_MASK, tid, size_of::<u64>(), &raw mut mask) };
+    Errno::result(got).map(|_| mask)
+}
+
+/// Blocks these signals, and no others, in a stopped thread.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
+pub fn set_mask(tid: i32, mask: u64) -> Result<()> {
+    // SAFETY: the kernel reads as many bytes as the third argument says from where the last one points.
+    let got = unsafe { libc::ptrace(SET_MASK, tid, size_of::<u64>(), &raw const mask) };
+    Errno::result(got).map(drop)
+}
+
+/// Whether a stopped thread may be inside a restartable sequence (rseq(2)): moved away and back, it
+/// would continue where it must restart.
+pub fn may_restart(tid: i32, memory: &Memory) -> bool {
+    // struct ptrace_rseq_configuration: address of struct rseq, its size, and more.
+    let mut configuration = [0_u64; 3];
+    let length = size_of_val(&configuration);
+    // SAFETY: the kernel writes at most as many bytes as the third argument says to the array.
+    let got = unsafe { libc::ptrace(GET_RSEQ, tid, length, configuration.as_mut_ptr()) };
+    if got < 0 || configuration[0] == 0 {
+        // Not registered, or a kernel before 5.13, on which few allocators use it.
+        return false;
+    }
+    memory.read(configuration[0] + SEQUENCE, 8) != [0; 8]
 }

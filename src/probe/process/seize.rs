@@ -1,12 +1,14 @@
-//! Begins tracing, and explains refusals.
+//! A live process before it is traced, and the processes that share its memory (`unsafe`: kcmp(2), missing in nix);
+//! the beginning of tracing, and why it is refused.
 
+use super::memory::Memory;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::{Pid, gettid};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tma::Error;
+use tma::{Error, Result};
 
 /// Most polls of an ending thread, and poll interval.
 const MOST_POLLS: usize = 200;
@@ -75,4 +77,119 @@ fn remedy() -> &'static str {
              --cap-add SYS_PTRACE or a seccomp profile that allows it"
         }
     }
+}
+
+/// A live process.
+#[derive(Debug, Clone, Copy)]
+pub struct Living {
+    /// Its number.
+    pub pid: i32,
+    /// Start time: the number may be reused.
+    started: u64,
+}
+
+impl Living {
+    /// Finds the process with this number, if it may be traced.
+    ///
+    /// # Errors
+    /// There is none, or it may not be traced.
+    pub fn find(pid: i32) -> Result<Self> {
+        let none = || Error::failed(format!("there is no process {pid}"));
+        let living = Self { pid, started: started(pid).ok_or_else(none)? };
+        let tid = living.thread().ok_or_else(none)?;
+        let refused = |errno| refused(&format!("process {pid}"), tid, errno);
+        if other_tracer(tid).is_some() {
+            return Err(refused(Errno::EPERM));
+        }
+        // Access to its memory needs the same permission as tracing (proc_pid_mem(5)).
+        match Memory::open(tid).map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0))) {
+            Err(errno @ (Errno::EPERM | Errno::EACCES)) => Err(refused(errno)),
+            Err(_) => Err(none()),
+            Ok(_) => Ok(living),
+        }
+    }
+
+    /// A thread that has not ended; the first may have.
+    pub fn thread(&self) -> Option<i32> {
+        if started(self.pid) != Some(self.started) {
+            return None;
+        }
+        threads(self.pid).into_iter().find(|tid| !has_ended(*tid))
+    }
+
+    /// Waits until our tracing thread has left it.
+    pub fn settle(&self) {
+        for tid in threads(self.pid) {
+            other_tracer(tid);
+        }
+    }
+
+    /// The error when it has ended meanwhile.
+    pub fn ended(&self, meanwhile: &str) -> Error {
+        Error::failed(format!("process {} has ended {meanwhile}", self.pid))
+            .because("nothing of it was counted")
+    }
+}
+
+/// The threads of a process.
+pub fn threads(pid: i32) -> Vec<i32> {
+    let all = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The fields of proc_pid_stat(5) from the third on.
+fn stat(tid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    Some(stat.rsplit_once(')')?.1.trim_start().to_owned())
+}
+
+/// Field 22: start time.
+fn started(pid: i32) -> Option<u64> {
+    stat(pid)?.split_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+/// The state of a thread.
+pub fn state(tid: i32) -> Option<char> {
+    stat(tid)?.chars().next()
+}
+
+/// Whether a thread is gone or a zombie.
+pub fn has_ended(tid: i32) -> bool {
+    matches!(state(tid), None | Some('Z' | 'X'))
+}
+
+/// The address to which a thread that waits in the kernel will return (proc_pid_syscall(5)).
+pub fn pointer(tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()
+}
+
+/// `KCMP_VM` (linux/kcmp.h).
+const KCMP_VM: libc::c_long = 1;
+
+/// Other processes that share the memory of thread `tid` of `process` (`CLONE_VM` without
+/// `CLONE_THREAD`).
+pub fn sharers(tid: i32, process: i32) -> Vec<i32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // Without kcmp(2), equal mappings may be shared.
+    match shares(tid, tid) {
+        true => others.filter(|other| *other != process && shares(tid, *other)).collect(),
+        false => {
+            let own = maps(tid);
+            let might = |other: &i32| *other != process && maps(*other) == own;
+            if own.is_empty() { Vec::new() } else { others.filter(might).collect() }
+        }
+    }
+}
+
+fn maps(pid: i32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/maps")).unwrap_or_default()
+}
+
+/// Whether two processes share their memory; false if unknown.
+pub fn shares(one: i32, other: i32) -> bool {
+    // SAFETY: this system call takes numbers only.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) };
+    order == 0
 }

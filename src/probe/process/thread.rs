@@ -1,8 +1,67 @@
-//! Registers and debug registers of a stopped thread.
+//! Traced processes and threads as data; registers of a stopped thread; and breakpoints, in the debug registers of each
+//! thread, or as `int3` in the memory of each process where debug registers are refused by the kernel or a virtual
+//! machine.
+//!
+//! A debug register stops one thread before the instruction, without changing code; passing it costs one stop. An `int3`
+//! must be removed while the thread that hit it executes the instruction, during which the other threads of its process
+//! are stopped.
 
+use super::memory::Memory;
 use nix::Result;
+use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
+use pmu::perf::Resume;
+use std::fs;
+
+/// A traced thread.
+#[derive(Debug)]
+pub struct Task {
+    /// Its process.
+    pub process: i32,
+    /// How it continues, if it is stopped.
+    pub stopped: Option<Resume>,
+    /// Its debug registers.
+    pub slots: [Option<u64>; 4],
+    /// Whether PTRACE_INTERRUPT was sent.
+    pub interrupted: bool,
+    /// A signal that came during a step.
+    pub deferred: Option<i32>,
+}
+
+impl Task {
+    /// A running thread of `process`.
+    pub fn new(process: i32) -> Self {
+        Self { process, stopped: None, slots: [None; 4], interrupted: false, deferred: None }
+    }
+}
+
+/// A traced process.
+#[derive(Debug, Clone, Default)]
+pub struct Process {
+    /// Address of the block, once its file is mapped.
+    pub block: Option<u64>,
+    /// Address of the loader's hook for mapped files, until the block is found.
+    pub hook: Option<u64>,
+    /// System calls still to be traced if it has no hook.
+    pub calls: u32,
+    /// Addresses with an `int3`, and the replaced bytes.
+    pub patched: Vec<(u64, u8)>,
+}
+
+impl Process {
+    /// Addresses of its breakpoints.
+    pub fn stops(&self) -> [Option<u64>; 4] {
+        [self.block, self.hook.filter(|_| self.block.is_none()), None, None]
+    }
+}
+
+/// The process of a thread; the thread itself if unknown.
+pub fn process_of(tid: i32) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    group.and_then(|number| number.trim().parse().ok()).unwrap_or(tid)
+}
 
 /// The registers of a stopped thread, without vector and x87 registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,4 +163,57 @@ pub fn set_debug_registers(tid: i32, addresses: [Option<u64>; 4]) -> Result<()> 
         }
     }
     if control == 0 { Ok(()) } else { write(7, control) }
+}
+
+/// Kind of breakpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// Debug registers.
+    #[default]
+    Debug,
+    /// `int3`.
+    Int3,
+}
+
+/// The instruction.
+const INT3: u8 = 0xcc;
+
+/// Sets the debug registers of a stopped thread, if they differ.
+///
+/// # Errors
+/// The thread is not stopped, or the hardware refuses the addresses.
+pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
+    if task.slots != slots {
+        set_debug_registers(tid, slots)?;
+        task.slots = slots;
+    }
+    Ok(())
+}
+
+/// Writes `int3` at the wanted addresses of a process, and removes it elsewhere.
+///
+/// # Errors
+/// `EIO`: its memory cannot be opened or written.
+pub fn patch(pid: i32, process: &mut Process, wanted: &[u64]) -> Result<()> {
+    let is_wanted = |(address, _): &(u64, u8)| wanted.contains(address);
+    if process.patched.len() == wanted.len() && process.patched.iter().all(is_wanted) {
+        return Ok(());
+    }
+    let memory = Memory::open(pid).map_err(|_| Errno::EIO)?;
+    let write = |address, byte| memory.write(address, byte).map_err(|_| Errno::EIO);
+    for (address, byte) in std::mem::take(&mut process.patched) {
+        if wanted.contains(&address) {
+            process.patched.push((address, byte));
+        } else {
+            write(address, byte)?;
+        }
+    }
+    for &address in wanted {
+        if process.patched.iter().all(|(patched, _)| *patched != address) {
+            let byte = *memory.read(address, 1).first().ok_or(Errno::EIO)?;
+            write(address, INT3)?;
+            process.patched.push((address, byte));
+        }
+    }
+    Ok(())
 }

@@ -1,13 +1,13 @@
-//! A traced command: its processes and threads, and their entries of the block.
+//! A traced command: its processes and threads, their entries of the block; the end of tracing: the command is
+//! killed, or continues untraced.
 
-use super::breakpoints::Kind;
-use super::loader;
-use super::maps::{Image, mappings};
+use super::memory::{self, Image, mappings};
 use super::seize::{TASKS, refused, seize};
-use super::task::{Process, Task, process_of};
-use super::thread::{self, Trap};
+use super::thread::{self, Kind, Process, Task, Trap, process_of};
 use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pmu::Exit;
 use pmu::perf::{Child, Resume, Stop, stop};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -221,7 +221,7 @@ impl Traced {
         self.tasks.retain(|other, task| *other == tid || task.process != id);
         let stopped = Some(Resume::Continue(0));
         self.tasks.insert(tid, Task { stopped, ..Task::new(id) });
-        let hook = loader::hook(id, &mappings(id));
+        let hook = memory::hook(id, &mappings(id));
         let calls = if hook.is_none() { MOST_CALLS } else { 0 };
         self.processes.insert(id, Process { hook, calls, ..Process::default() });
         self.locate(id);
@@ -252,5 +252,57 @@ impl Traced {
         for tid in self.running(|task| task.process == id) {
             self.interrupt(tid);
         }
+    }
+}
+
+/// Time limit for killed processes to end.
+const ENDING: Duration = Duration::from_secs(2);
+
+impl Traced {
+    /// Kills the command and all that it has started.
+    pub fn kill(mut self) {
+        for id in self.processes.keys() {
+            let _ = kill(Pid::from_raw(*id), Signal::SIGKILL);
+        }
+        let begin = Instant::now();
+        while !self.tasks.is_empty() && begin.elapsed() < ENDING {
+            for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
+                match stop(tid, self.child.pid) {
+                    Some(Stop::Ended) => drop(self.tasks.remove(&tid)),
+                    Some(Stop::Created(child)) => {
+                        let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
+                        self.tasks.insert(child, Task::new(child));
+                    }
+                    _ if tid == self.child.pid && self.child.has_ended() => {
+                        self.tasks.remove(&tid);
+                    }
+                    _ => {}
+                }
+            }
+            std::thread::yield_now();
+        }
+        self.child.reap();
+    }
+
+    /// Lets the command continue untraced to its end.
+    pub fn release(mut self) -> Option<Exit> {
+        for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
+            if self.tasks.get(&tid).is_none_or(|task| task.stopped.is_none()) {
+                self.halt(tid);
+            }
+            let how = self.tasks.get(&tid).and_then(|task| task.stopped);
+            self.disarm(tid);
+            let signal = match how {
+                Some(Resume::Continue(signal)) => Signal::try_from(signal).ok(),
+                _ => None,
+            };
+            let _ = ptrace::detach(Pid::from_raw(tid), signal);
+        }
+        self.exit()
+    }
+
+    /// Exit of the command.
+    pub fn exit(mut self) -> Option<Exit> {
+        self.child.reap().map(|(exit, _)| exit)
     }
 }
