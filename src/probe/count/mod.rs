@@ -2,33 +2,28 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `live` | a window of a live process |
-//! | `request` | the result |
-//! | `counting` | the probes: a counter for every block |
-//! | `tally` | counts of images that have ended |
-//! | `result` | counters → counts |
-//! | `uncounted` | why there is no count |
-//! | `faults` | blocks left before their probes by signals of the processor |
+//! | `counts` | the result; why there is no count |
+//! | `counting` | the probes: a counter for every block; counts of images that have ended |
+//! | `result` | counters → counts; blocks left before their probes by signals of the processor |
 
 mod counting;
-mod faults;
-mod live;
-mod request;
+mod counts;
 mod result;
-mod tally;
-mod uncounted;
 
-use crate::patch::{Patcher, targets};
+use crate::patch::{Patcher, Window, targets, watched};
+use crate::process::Watched;
 use counting::Counting;
 use pmu::Command;
 use pmu::perf::Signals;
 use result::Run;
+use std::collections::BTreeSet;
+use std::time::Duration;
 use tma::Result;
 
 pub use crate::patch::{Progress, Trampolines, Unprobed, Wanted};
-pub use live::count_process;
-pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
-pub use uncounted::Uncounted;
+pub use counts::{
+    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Uncounted,
+};
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
 ///
@@ -53,4 +48,42 @@ pub fn count_sampled(
     let mut patcher = Patcher::new(Counting::new(false, &targets), targets);
     let followed = patcher.follow(command, signals)?;
     Ok(result::counts(patcher, wanted, Run::of_command(&followed)))
+}
+
+/// Counts the blocks of these functions in a process and those that it forks, and restores its
+/// code. Trampolines and counters stay mapped if an interrupted context may continue there. The
+/// process runs untraced until everything is planned.
+///
+/// # Errors
+/// The process cannot be traced or stopped, or has ended.
+pub fn count_process(
+    pid: i32,
+    wanted: &[Wanted],
+    window: Duration,
+    signals: &Signals,
+    progress: Progress<'_>,
+) -> Result<Counts> {
+    let window = Window { pid, length: window, signals };
+    let collect = |patcher: Patcher<Counting>, watched: &Watched| {
+        let run = Run::of_window(watched, patcher.restored);
+        result::counts(patcher, wanted, run)
+    };
+    let found = watched(&window, wanted, |_| Counting::new(true, &[]), &collect, progress)?;
+    Ok(found.unwrap_or_else(|signal| interrupted(wanted, signal)))
+}
+
+/// The result without any count.
+fn interrupted(wanted: &[Wanted], signal: i32) -> Counts {
+    Counts {
+        functions: wanted.iter().map(|_| Err(Uncounted::Interrupted)).collect(),
+        wall: Duration::ZERO,
+        exit: None,
+        interrupted: Some(signal),
+        unplanned: true,
+        remains: false,
+        probes: 0,
+        trampolines: Vec::new(),
+        files: BTreeSet::new(),
+        notes: Vec::new(),
+    }
 }

@@ -1,13 +1,15 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
 use super::counting::{Counting, first};
-use super::faults::Faults;
-use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
-use super::uncounted::Uncounted;
+use super::counts::{
+    BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Uncounted,
+};
 use crate::facts::{Block, Function, Loop};
 use crate::patch::{Patcher, Unprobed, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
+use nix::sys::signal::Signal;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Outcome of a run or window.
@@ -292,6 +294,49 @@ fn add(
 
 fn number(found: Option<i64>) -> Result<u64, Uncounted> {
     found.map(|n| n.max(0).cast_unsigned()).ok_or(Uncounted::Counter)
+}
+
+/// The interrupted instructions of a function: address (p_vaddr), signal, number of signals.
+pub(super) struct Faults(Vec<(u64, i32, u64)>);
+
+impl Faults {
+    /// Selects the function's instructions from those of its file.
+    pub fn of(all: &BTreeMap<u64, (i32, u64)>, function: &Function) -> Self {
+        let within = |at: u64| function.blocks.iter().any(|b| (b.start..b.end).contains(&at));
+        let found = all.iter().filter(|(at, _)| within(**at));
+        Self(found.map(|(at, (signal, times))| (*at, *signal, *times)).collect())
+    }
+
+    /// Number of signals, by which sums of counts may be too low.
+    pub fn number(&self) -> u64 {
+        self.0.iter().map(|(_, _, times)| times).sum()
+    }
+
+    /// Refuses counts that a signal may have falsified: that of its block, if the probe is after
+    /// the instruction, and all derived ones, including edges.
+    pub fn refuse(&self, result: &mut FunctionCounts, placements: &[Placement]) {
+        if !self.0.is_empty() {
+            result.edges.iter_mut().for_each(|edge| edge.count = None);
+        }
+        for (block, placement) in result.blocks.iter_mut().zip(placements) {
+            let is_left = |at: u64| match placement {
+                Placement::Placed(site) => (block.start..site.at).contains(&at),
+                Placement::Derived => true,
+                Placement::Refused(_) | Placement::Within => false,
+            };
+            let Some((at, signal, times)) = self.0.iter().find(|(at, _, _)| is_left(*at)) else {
+                continue;
+            };
+            if block.count.is_ok() {
+                block.count = Err(Uncounted::Signalled {
+                    signal: Signal::try_from(*signal).ok(),
+                    at: *at,
+                    times: *times,
+                    is_derived: *placement == Placement::Derived,
+                });
+            }
+        }
+    }
 }
 
 #[cfg(test)]
