@@ -4,34 +4,28 @@
 //! |---|---|
 //! | `request` | limits of a recording, and its result |
 //! | `observing` | the probes: an observer for every block with a request |
-//! | `gate` | when records are taken |
-//! | `live` | a window of a live process |
-//! | `memory` | mappings that recorded addresses may point to |
-//! | `heap`, `callers` | allocated memory, and the callers of its allocations |
+//! | `gate` | when records are taken; mappings that recorded addresses may point to |
+//! | `heap` | allocated memory, and the callers of its allocations |
 //!
 //! Gates open at random times: bursts are a sample of the run at bounded cost. They are opened and
 //! read without stopping the program.
 
-mod callers;
 mod gate;
 mod heap;
-mod live;
-mod memory;
 mod observing;
 mod request;
 
 use crate::facts::Function;
-use crate::patch::{Patcher, Wanted, targets};
+use crate::patch::{Patcher, Progress, Wanted, notes, targets, watched};
 use crate::plan::Request;
+use crate::process::{Followed, Watched};
 use observing::Observing;
 use pmu::Command;
 use pmu::perf::Signals;
 use tma::Result;
 
 pub use crate::patch::{Unprobed, Window};
-pub use callers::Caller;
-pub use heap::{Allocation, Heap};
-pub use live::record_process;
+pub use heap::{Allocation, Caller, Heap};
 pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
 
 /// Runs the command once and records what instructions do, in it and in all that it starts.
@@ -51,4 +45,30 @@ pub fn record(
     let mut patcher = Patcher::new(observing, targets);
     let followed = patcher.follow(command, signals)?;
     Ok(observing::recorded(patcher, &followed))
+}
+
+/// Records what instructions do in a window of a process and of those that it forks, and restores
+/// its code. `requests` gives the instructions of a function, by its index in `wanted`. `Err`: the
+/// signal that interrupted the analysis.
+///
+/// # Errors
+/// The process cannot be traced or stopped, or has ended.
+pub fn record_process(
+    window: &Window<'_>,
+    wanted: &[Wanted],
+    requests: &dyn Fn(usize, &Function) -> Vec<Request>,
+    pace: Pace,
+    progress: Progress<'_>,
+) -> Result<std::result::Result<Recorded, i32>> {
+    let collect = |patcher: Patcher<Observing>, watched: &Watched| {
+        let Watched { wall, interrupted, ended, .. } = *watched;
+        // Without the first one.
+        let tasks = watched.tasks.saturating_sub(1);
+        let (remains, restored) = (watched.remains.is_some() && !ended, patcher.restored);
+        let followed = Followed { wall, exit: None, interrupted, tasks };
+        let recorded = observing::recorded(patcher, &followed);
+        Recorded { remains, notes: notes(watched, restored), ..recorded }
+    };
+    let probes = |targets: &[_]| Observing::new(targets, requests, pace, true);
+    watched(window, wanted, probes, &collect, progress)
 }
