@@ -1,7 +1,6 @@
 //! Choice of the entries of the block to capture.
 
-use super::elf;
-use super::request::{Afterwards, Breakpoints, Entry, Request, Stop};
+use super::request::{self, Afterwards, Breakpoints, Entry, Request, Stop};
 use super::snapshot::{End, Walk};
 use super::stopped::Stopped;
 use crate::process::{Event, Image, Kind, Traced};
@@ -34,7 +33,7 @@ pub fn visit<T: AsRef<Walk>>(
     request: &Request,
     take: impl FnMut(&mut Stopped<'_>) -> Result<T>,
 ) -> Result<(T, Vec<T>)> {
-    let (address, offset) = elf::place(&request.image, request.place)?;
+    let (address, offset) = request::place(&request.image, request.place)?;
     let image = Image::new(&request.image).map_err(|e| {
         Error::failed(format!("cannot read {}", request.image.display())).because(e)
     })?;

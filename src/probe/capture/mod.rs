@@ -6,20 +6,15 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request` | what to capture, and the limits |
+//! | `request` | what to capture, and the limits; addresses of a file |
 //! | `snapshot` | the document, `tdtool.snapshot/1` |
-//! | `hexadecimal` | numbers and bytes in the document |
 //! | `entries` | choice of the entries to capture |
 //! | `stopped` | a thread stopped at the block |
 //! | `walk` | stepping through iterations |
 //! | `operands` | addresses of memory operands |
-//! | `elf` | addresses of a file, and offsets in it |
 
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is captured there"))]
-mod elf;
 #[cfg(target_arch = "x86_64")]
 mod entries;
-mod hexadecimal;
 #[cfg(target_arch = "x86_64")]
 mod operands;
 mod request;
@@ -29,15 +24,15 @@ mod stopped;
 #[cfg(target_arch = "x86_64")]
 mod walk;
 
-pub use elf::is_program;
-pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request, Stop};
+use tma::Result;
+
+pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request, Stop, is_program};
 pub use snapshot::{
     BeforeCall, Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters,
     Walk,
 };
 #[cfg(target_arch = "x86_64")]
 pub use stopped::Stopped;
-use tma::Result;
 
 /// Runs a command and captures a block at one of its entries.
 ///
