@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 const OTHERS: [(&str, &str); 5] = [
     ("tests/support/child.rs", "sets the limits"),
     ("src/isa/code/assemble.rs", "the assembler of `--asm`, which reads a few lines"),
-    ("src/probe/regions/libraries.rs", "the dynamic linker, which lists libraries"),
+    ("src/probe/regions/mod.rs", "the dynamic linker, which lists libraries"),
     ("src/probe/process/tracee.rs", "a test's cat, which has an alarm"),
     ("src/profile/files/search.rs", "the status of an HTTP response"),
 ];

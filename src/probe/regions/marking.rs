@@ -1,10 +1,7 @@
-//! Probes at the sites of markers, and the events that they log.
+//! Probes at the sites of markers, the events that they log, and names in the memory of the program, each read once.
 
 use super::journal::{Entry, Event, Journal, needs};
-use super::names::Names;
-use super::request::{Edge, Label, Marked, Site};
-use super::times::Times;
-use super::tree::Tree;
+use super::tree::{Edge, Label, Marked, Site, Times, Tree};
 use crate::emit::most;
 use crate::facts::{Addresses, Function};
 use crate::patch::{
@@ -12,6 +9,7 @@ use crate::patch::{
     write_observers,
 };
 use crate::plan::{Observation, Request, Room, What, observe, observe_live};
+use crate::process::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -271,5 +269,97 @@ pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
         refused: marking.refused,
         lost: marking.reader.lost,
         ..Marked::default()
+    }
+}
+
+/// Longest name in bytes; the rest is cut off.
+const LONGEST: usize = 256;
+/// Most names.
+const MOST_NAMES: usize = 10_000;
+
+/// The names of all processes.
+#[derive(Debug, Default)]
+pub struct Names {
+    memories: BTreeMap<i32, Option<Memory>>,
+    known: BTreeMap<(i32, u64), usize>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Names {
+    /// The number of a name.
+    pub fn number(&mut self, name: &str, all: &mut Vec<String>) -> usize {
+        if let Some(known) = self.numbers.get(name) {
+            return *known;
+        }
+        if all.len() < MOST_NAMES {
+            return self.add(name, all);
+        }
+        // One name more than the limit, for all others.
+        match self.numbers.get(OTHERS) {
+            Some(others) => *others,
+            None => self.add(OTHERS, all),
+        }
+    }
+
+    fn add(&mut self, name: &str, all: &mut Vec<String>) -> usize {
+        all.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), all.len() - 1);
+        all.len() - 1
+    }
+
+    /// The number of the name at an address of a process.
+    pub fn at(&mut self, process: i32, address: u64, all: &mut Vec<String>) -> usize {
+        if let Some(known) = self.known.get(&(process, address)) {
+            return *known;
+        }
+        let memory = self.memories.entry(process).or_insert_with(|| Memory::open(process).ok());
+        let name = memory.as_ref().and_then(|memory| read(memory, address));
+        let number = match name {
+            Some(name) => self.number(&name, all),
+            None => self.number(&format!("(unreadable name at {address:#x})"), all),
+        };
+        // Beyond the limit, names are read each time.
+        if self.known.len() < MOST_NAMES {
+            self.known.insert((process, address), number);
+        }
+        number
+    }
+
+    /// A process has ended, or executes another program.
+    pub fn forget(&mut self, process: i32) {
+        self.memories.remove(&process);
+        self.known.retain(|(owner, _), _| *owner != process);
+    }
+
+    /// Opens the memory of a process before its number could be reused.
+    pub fn open(&mut self, process: i32) {
+        self.memories.entry(process).or_insert_with(|| Memory::open(process).ok());
+    }
+}
+
+/// The name of regions beyond [`MOST_NAMES`].
+const OTHERS: &str = "(other names)";
+
+/// Reads a text that ends with 0.
+fn read(memory: &Memory, address: u64) -> Option<String> {
+    let mut bytes = memory.read(address, LONGEST);
+    let end = bytes.iter().position(|byte| *byte == 0);
+    // It may end right before unmapped memory.
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    (end.is_some() || !bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_names_share_one() {
+        let (mut names, mut all) = (Names::default(), Vec::new());
+        let numbers: Vec<usize> =
+            (0..MOST_NAMES + 3).map(|name| names.number(&name.to_string(), &mut all)).collect();
+        assert_eq!(numbers[MOST_NAMES - 1..], [MOST_NAMES - 1, MOST_NAMES, MOST_NAMES, MOST_NAMES]);
+        assert_eq!((all.len(), &*all[MOST_NAMES]), (MOST_NAMES + 1, OTHERS));
+        assert_eq!(names.number("7", &mut all), 7);
     }
 }

@@ -2,43 +2,37 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request` | begins and ends of regions, and the result of a run |
-//! | `marking` | probes, which log each execution |
-//! | `functions` | begin and ends of a function |
-//! | `libraries` | libraries of a program, which may have markers, too |
+//! | `tree` | begins and ends of regions, events in order → regions inside one another; the result of a run |
+//! | `marking` | probes, which log each execution; names in the memory of the program |
 //! | `journal` | the log of an image, read while it runs |
-//! | `names` | names in the memory of the program |
-//! | `times` | begin and end of a marker's probe |
-//! | `spans` | times of a thread in regions |
-//! | `tree` | events, in order → regions inside one another |
 //!
+//! Sites are markers, or a function from its first instruction to each exit; libraries of a program may have markers, too.
 //! All events of an image are in one log, in order. A thread is identified by the base of its own
 //! memory (fs), a forked process by a number written into its copy of the code.
 
-mod functions;
 mod journal;
-mod libraries;
 mod marking;
-mod names;
-mod request;
-mod spans;
-mod times;
 mod tree;
 
+use crate::facts::{Exit, Function, Module, NoCode};
 use crate::patch::{Patcher, Target, Unprobed, Wanted, notes, targets, watched};
 use crate::process::{Followed, Watched};
+use iced_x86::{Code, FlowControl};
 use marking::Marking;
+use object::read::elf::{ElfFile64, ProgramHeader as _};
+use object::{Endianness, ReadCache};
 use pmu::Command;
 use pmu::perf::Signals;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use tma::{Error, Result};
 
 pub use crate::patch::{Progress, Window};
-pub use functions::{NoEnds, function_sites};
-pub use libraries::libraries;
-pub use request::{Edge, Label, Marked, Site};
-pub use spans::Span;
-pub use tree::{Node, Stats, Thread, Tree};
+pub use tree::{Edge, Label, Marked, Node, Site, Span, Stats, Thread, Tree};
 
 /// `HWCAP2_FSGSBASE` (Linux, arch/x86/include/uapi/asm/hwcap2.h) in the entry with tag `AT_HWCAP2` (elf.h).
 const FSGSBASE: u64 = 2;
@@ -117,4 +111,119 @@ fn can_read_base() -> Result<()> {
     Err(Error::not_possible("regions cannot be told apart by thread here")
         .because("the kernel does not permit the instruction rdfsbase")
         .hint("Linux 5.9 or later does, without the option nofsgsbase"))
+}
+
+/// Why the begin or the ends of a function are unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoEnds {
+    /// It has no code that can be probed.
+    Code(NoCode),
+    /// It has an indirect jump with unknown targets.
+    UnknownJump,
+    /// It never returns.
+    Endless,
+    /// No block begins at its start.
+    NoStart,
+    /// A loop leads to its start, which runs more often than the function is entered.
+    LoopToStart,
+    /// Its first movable instruction is not at its start.
+    JumpToStart,
+}
+
+impl fmt::Display for NoEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(why) => why.fmt(f),
+            Self::UnknownJump => f.write_str("it has an indirect jump of unknown targets"),
+            Self::Endless => f.write_str("it never returns"),
+            Self::NoStart => f.write_str("its start is not known"),
+            Self::LoopToStart => f.write_str("a loop of its own leads to its start"),
+            Self::JumpToStart => f.write_str("a jump leads to its start"),
+        }
+    }
+}
+
+impl std::error::Error for NoEnds {}
+
+impl From<NoCode> for NoEnds {
+    fn from(why: NoCode) -> Self {
+        Self::Code(why)
+    }
+}
+
+/// Sites of the begin and ends of a function, as a region with this name.
+///
+/// # Errors
+/// Its begin or ends are unknown.
+pub fn function_sites(wanted: &Wanted, name: &str) -> std::result::Result<Vec<Site>, NoEnds> {
+    let module = Module::read(&wanted.path)?;
+    let entered = module.entered(std::slice::from_ref(&wanted.range));
+    let function = Function::read(&module, wanted.range.clone(), &entered)?;
+    let site = |at, edge| {
+        let label = Label::Function(name.to_owned());
+        Site { code: wanted.clone(), at, edge, label }
+    };
+    let mut all = vec![site(begin(&function)?, Edge::Begin)];
+    for block in function.blocks.iter().filter(|block| block.is_reached) {
+        let Some(last) = block.instructions.last() else { continue };
+        match (block.exit, last.flow_control()) {
+            (Exit::Unknown, _) => return Err(NoEnds::UnknownJump),
+            // A conditional jump out leads to its cold part, which jumps back or does not return.
+            (
+                Exit::Leaves,
+                FlowControl::Return
+                | FlowControl::UnconditionalBranch
+                | FlowControl::IndirectBranch,
+            ) => all.push(site(last.ip(), Edge::End)),
+            _ => {}
+        }
+    }
+    match all.len() {
+        1 => Err(NoEnds::Endless),
+        _ => Ok(all),
+    }
+}
+
+/// The first movable instruction, if executed once per entry.
+fn begin(function: &Function) -> std::result::Result<u64, NoEnds> {
+    let start = function.range.start;
+    let entry = function.blocks.iter().position(|block| block.start == start);
+    let entry = entry.ok_or(NoEnds::NoStart)?;
+    if function.blocks.iter().any(|block| block.successors.contains(&entry)) {
+        return Err(NoEnds::LoopToStart);
+    }
+    let mut own = function.blocks[entry].instructions.iter();
+    let first = own.find(|instruction| instruction.code() != Code::Endbr64);
+    first.map(|i| i.ip()).ok_or(NoEnds::JumpToStart)
+}
+
+/// Files that the loader maps at its start (`ld.so --list`, as ldd(1) does); empty without a
+/// loader.
+pub fn libraries(program: &Path) -> Vec<PathBuf> {
+    let Some(loader) = loader(program) else { return Vec::new() };
+    let listed = std::process::Command::new(loader)
+        .arg("--list")
+        .arg(program)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let listed = listed.map(|done| done.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&listed).into_owned();
+    // `name => /path (0x…)`, or `/path (0x…)`.
+    let path = |line: &str| {
+        let path = line.split_once(" => ").map_or(line, |(_, path)| path).trim();
+        let path = path.rsplit_once(" (0x").map_or(path, |(path, _)| path);
+        path.starts_with('/').then(|| PathBuf::from(path))
+    };
+    text.lines().filter_map(path).collect()
+}
+
+/// Its loader (PT_INTERP).
+fn loader(program: &Path) -> Option<PathBuf> {
+    let cache = ReadCache::new(std::fs::File::open(program).ok()?);
+    let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    let endian = elf.endian();
+    let mut headers = elf.elf_program_headers().iter();
+    let path = headers.find_map(|header| header.interpreter(endian, &cache).ok().flatten())?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }

@@ -1,11 +1,66 @@
-//! Events of threads, in order → nested regions.
+//! Begins and ends of regions; the events of threads, in order → nested regions; times of a thread in regions, to
+//! attribute samples of the same run.
 //!
-//! A region entered again inside itself is the same region: it counts an entry, but no time twice.
-//! The time of probes inside a region is subtracted.
+//! A region entered again inside itself is the same region: it counts an entry, but no time twice. The time of probes
+//! inside a region is subtracted.
 
-use super::spans::{Span, SpanCount, Spans};
-use super::times::Times;
+use crate::patch::{Unprobed, Wanted};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Effect of a site on its region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// It begins.
+    Begin,
+    /// It ends.
+    End,
+}
+
+/// Name of the region of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Label {
+    /// The address of the name is in the register with this number (in encodings).
+    Register(u8),
+    /// This name.
+    Fixed(String),
+    /// This function: open functions further down the stack at its entry were left otherwise.
+    Function(String),
+}
+
+/// An instruction before which a region begins or ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Its function, or only the instruction itself.
+    pub code: Wanted,
+    /// Its address (p_vaddr).
+    pub at: u64,
+    /// Effect on the region.
+    pub edge: Edge,
+    /// Name of the region.
+    pub label: Label,
+}
+
+/// Result of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Marked {
+    /// The regions of all threads.
+    pub tree: Tree,
+    /// By site: why it was not probed.
+    pub refused: Vec<Option<Unprobed>>,
+    /// Events without room in the log.
+    pub lost: u64,
+    /// From the start of the command to its end.
+    pub wall: Duration,
+    /// Exit of the command.
+    pub exit: Option<pmu::Exit>,
+    /// The signal that interrupted the run.
+    pub interrupted: Option<i32>,
+    /// Notes on the window of a process; empty for a command.
+    pub notes: Vec<String>,
+    /// Probes are still in the code of the process.
+    pub remains: bool,
+}
 
 /// Most regions; further ones count for the region around them.
 const MOST: usize = 20_000;
@@ -227,63 +282,66 @@ impl Tree {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Most spans of all threads; later samples are not attributed.
+const MOST_SPANS: usize = 1 << 22;
 
-    /// By hand: names 0 and 1; each probe takes 10 ticks.
-    #[test]
-    fn probes_inside_a_region_are_not_of_its_time() {
-        let mut tree = Tree::default();
-        let thread = tree.thread(7);
-        let at = |time: u64| Times(time, time + 10);
-        tree.begin(thread, 0, None, at(0));
-        tree.begin(thread, 1, None, at(100));
-        tree.end(thread, 1, at(150));
-        tree.begin(thread, 0, None, at(200));
-        tree.end(thread, 0, at(300));
-        tree.end(thread, 0, at(400));
-        tree.end(thread, 1, at(500));
-        let stats = &tree.threads[thread].stats;
-        let outer = Stats {
-            entries: 2,
-            recursive: 1,
-            time: 390 - 40,
-            shortest: 350,
-            longest: 350,
-            edges: 20,
-            inside: 40,
-            ..Stats::default()
-        };
-        assert_eq!(stats[&0], outer);
-        assert_eq!((stats[&1].time, stats[&1].entries), (40, 1));
-        assert_eq!(tree.threads[thread].stray[&1], 1);
-        assert_eq!(tree.nodes[1], Node { name: 1, parent: Some(0) });
-        assert_eq!((tree.events, tree.ticks), (7, 70));
-        let spans: Vec<(u64, u64, u32)> = tree.threads[thread]
-            .spans()
-            .iter()
-            .map(|span| (span.from, span.to, span.node))
-            .collect();
-        // Neither in probes, nor in two regions at once.
-        let expected = [(10, 100, 0), (110, 150, 1), (160, 200, 0), (210, 300, 0), (310, 400, 0)];
-        assert_eq!(spans, expected);
+/// A time that a thread spent in a region, without inner regions and probes, in ticks of the time
+/// stamp counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Begin.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// The innermost region: index in [`Tree::nodes`](super::Tree::nodes).
+    pub node: u32,
+}
+
+/// Spans of all threads, against their limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SpanCount {
+    number: usize,
+    /// Begin of the first span without room.
+    pub cut: Option<u64>,
+}
+
+/// The spans of a thread, in order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spans {
+    pub all: Vec<Span>,
+    open: Option<(u64, u32)>,
+}
+
+impl Spans {
+    /// After a marker the thread is in this region, or in none.
+    pub fn enter(&mut self, node: Option<usize>, times: Times, count: &mut SpanCount) {
+        if let Some((from, node)) = self.open.take().filter(|(from, _)| *from < times.0) {
+            if count.number < MOST_SPANS {
+                count.number += 1;
+                self.all.push(Span { from, to: times.0, node });
+            } else {
+                count.cut = count.cut.or(Some(from));
+            }
+        }
+        self.open = node.map(|node| (times.1, node as u32));
     }
 
-    #[test]
-    fn what_never_ends_has_entries_and_no_time() {
-        let mut tree = Tree::default();
-        let thread = tree.thread(7);
-        tree.begin(thread, 0, None, Times(0, 10));
-        tree.begin(thread, 1, None, Times(20, 30));
-        tree.end(thread, 0, Times(100, 110));
-        tree.begin(thread, 1, None, Times(120, 130));
-        tree.leave(thread, 8);
-        let stats = &tree.threads[thread].stats;
-        assert_eq!((stats[&0].time, stats[&0].unfinished), (80, 0));
-        assert_eq!((stats[&1].time, stats[&1].unfinished, stats[&1].entries), (0, 1, 1));
-        // The second one is not inside the first region.
-        assert_eq!(tree.nodes.len(), 3);
-        assert_eq!((stats[&2].unfinished, stats[&2].timed()), (1, 0));
+    /// The region of the thread is unknown.
+    pub fn lose(&mut self) {
+        self.open = None;
     }
 }
+
+/// Begin and end of a marker's probe, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub struct Times(pub u64, pub u64);
+
+impl Times {
+    /// Its length.
+    pub fn ticks(self) -> u64 {
+        self.1.saturating_sub(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
