@@ -1,6 +1,6 @@
 //! CPUID leaves of each kind of core.
 
-use super::root::Root;
+use super::Root;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use tma::Cpu;

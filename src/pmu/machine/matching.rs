@@ -1,11 +1,12 @@
-//! The table that describes this processor.
+//! The table that describes this processor; the description of the measured core: table, facts, caches.
 
 use super::description::Machine;
 use super::pmu::Pmu;
-use tma::Cpu;
+use std::sync::Arc;
 use tma::cpuid::Cpuid;
 use tma::error::Result;
 use tma::tables::{CoreKind, Head, Library};
+use tma::{Core, Cpu};
 
 /// A table that describes (one kind of core of) this processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,4 +143,36 @@ pub fn describing(cpu: &Cpu, library: &Library) -> Result<Vec<(String, Head)>> {
     let best = found.iter().map(|(rank, ..)| *rank).max();
     found.retain(|(rank, ..)| Some(*rank) == best);
     Ok(found.into_iter().map(|(_, name, head)| (name, head)).collect())
+}
+
+impl Machine {
+    /// The core of this machine, described by its table or by the one that the user `forced`; on a
+    /// hybrid the performance core. Where the identity leaves several tables, it has what they all state;
+    /// where none, only the caches are known.
+    ///
+    /// # Errors
+    /// There is no table of the forced name; a table or its latencies cannot be read.
+    pub fn core(&self, library: &Library, forced: Option<&str>) -> Result<Core> {
+        let chosen = choose(self, library, forced)?;
+        let own = match forced {
+            Some(_) => choose(self, library, None)?,
+            None => chosen.clone(),
+        };
+        let identity = self.identities(library)?.into_iter().next();
+        let mut core = match (chosen.first(), &identity) {
+            (Some(found), _) => Core::modelled(library, &found.table)?,
+            (None, Some(identity)) => Core::in_common(library, &identity.candidates)?,
+            (None, None) => Core::default(),
+        };
+        let is_own = |name: &str| {
+            own.iter().any(|o| o.table == name)
+                || identity.iter().any(|i| i.candidates.iter().any(|c| c == name))
+        };
+        core.foreign = forced.is_some() && !core.uarch().is_some_and(is_own);
+        core.identity = identity.map(Arc::new);
+        core.fingerprint = self.fingerprint().map(Arc::new);
+        core.cpu = self.cpu.clone();
+        (core.l1_data, core.l1_code) = self.l1;
+        Ok(core)
+    }
 }
