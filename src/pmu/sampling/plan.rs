@@ -1,9 +1,10 @@
-//! Events, tasks and options to sample.
+//! Events, tasks and options to sample; sampling features and precision of this kernel with these privileges, tested on
+//! this process before anything is recorded.
 
-use super::ability::Ability;
 use crate::machine::Encoding;
-use crate::perf::{FORMAT_LOST, Rate};
+use crate::perf::{DUMMY, FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 use crate::records::format::{SampleFormat, branch, field, read};
+use nix::errno::Errno;
 
 /// Default samples per second: near 1000, but not synchronous with activity of programs and kernels
 /// every millisecond, which would be sampled always or never.
@@ -176,5 +177,150 @@ impl Plan {
             sample_id_all: true,
             ..SampleFormat::default()
         }
+    }
+}
+
+/// Sampling features of this kernel with these privileges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ability {
+    /// Kernel mode may not be sampled.
+    pub user_only: bool,
+    /// Records of mappings carry build-ids.
+    pub build_ids: bool,
+    /// Events count lost samples.
+    pub lost: bool,
+}
+
+/// An event on this process, to be closed at once.
+pub(super) fn attempt(encoding: Encoding) -> Opening<'static> {
+    Opening {
+        encoding,
+        precise: 0,
+        rate: None,
+        format: SampleFormat { sample_type: field::IP, ..SampleFormat::default() },
+        tasks: SampledTasks::Task(0),
+        cpu: None,
+        inherit: false,
+        user_only: true,
+        enable_on_exec: false,
+        enabled: false,
+        build_ids: false,
+        watermark: 0,
+    }
+}
+
+/// Tests what sampling can do.
+///
+/// # Errors
+/// The kernel's answer if it opens no event at all.
+pub fn ability() -> Result<Ability, Errno> {
+    let least = attempt(DUMMY);
+    Sampled::open(&least)?;
+    let works = |opening: &Opening<'_>| Sampled::open(opening).is_ok();
+    let lost = SampleFormat { read_format: FORMAT_LOST, ..least.format };
+    Ok(Ability {
+        user_only: !works(&Opening { user_only: false, ..least }),
+        build_ids: works(&Opening { build_ids: true, ..least }),
+        lost: works(&Opening { format: lost, ..least }),
+    })
+}
+
+/// The event with the highest `precise_ip` that the kernel accepts, at most that of `event`.
+///
+/// # Errors
+/// The kernel's answer if it does not accept the event at all.
+pub fn with_supported_precision(
+    mut event: SampledEvent,
+    user_only: bool,
+) -> Result<SampledEvent, Errno> {
+    loop {
+        let least = attempt(event.encoding);
+        let opening = Opening {
+            precise: event.precise,
+            rate: Some(event.rate),
+            user_only: user_only && !event.encoding.kernel_only,
+            format: event.extra.added_to(least.format),
+            ..least
+        };
+        match (with_group(&event, &opening).map(drop), event.precise) {
+            (Ok(_), _) => return Ok(event),
+            (Err(errno), 0) => return Err(errno),
+            (Err(_), _) => event.precise -= 1,
+        }
+    }
+}
+
+/// Opens an event after the events that are counted in its group: the event, then those.
+pub(super) fn with_group(
+    event: &SampledEvent,
+    opening: &Opening<'_>,
+) -> Result<(Sampled, Vec<Sampled>), Errno> {
+    let counted = SampleFormat {
+        sample_type: opening.format.sample_type & !event.extra.fields,
+        branch_sample_type: 0,
+        ..opening.format
+    };
+    let mut group: Vec<Sampled> = Vec::new();
+    for CountedEvent { encoding, .. } in &event.group {
+        let member = Opening {
+            encoding: *encoding,
+            precise: 0,
+            rate: Some(Rate::Period(0)),
+            format: counted,
+            ..*opening
+        };
+        let open = match group.first_mut() {
+            Some(leader) => Sampled::open_in(&member, leader)?,
+            None => Sampled::open(&member)?,
+        };
+        group.push(open);
+    }
+    let sampled = match group.first_mut() {
+        Some(leader) => Sampled::open_in(opening, leader)?,
+        None => Sampled::open(opening)?,
+    };
+    Ok((sampled, group))
+}
+
+/// Whether samples of inherited events can hold counts: from Linux 6.13.
+pub fn reads_inherited(event: &SampledEvent, user_only: bool) -> bool {
+    let least = attempt(event.encoding);
+    let opening = Opening {
+        precise: event.precise,
+        rate: Some(event.rate),
+        user_only: user_only && !event.encoding.kernel_only,
+        format: event.extra.added_to(SampleFormat {
+            sample_type: least.format.sample_type | field::TID,
+            ..least.format
+        }),
+        inherit: true,
+        ..least
+    };
+    with_group(event, &opening).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Extra;
+    use super::*;
+    use crate::perf::software;
+
+    #[test]
+    fn cpu_clock_is_accepted_if_perf_events_are() {
+        let Ok(ability) = ability() else {
+            eprintln!("skipped: no perf events here");
+            return;
+        };
+        let event = SampledEvent {
+            name: "cpu-clock".into(),
+            encoding: software(0),
+            precise: 0,
+            rate: Rate::Frequency(100),
+            cpus: None,
+            extra: Extra::default(),
+            group: Vec::new(),
+            inherits: true,
+        };
+        assert_eq!(with_supported_precision(event.clone(), ability.user_only), Ok(event));
     }
 }

@@ -1,19 +1,23 @@
-//! Opens a plan's events on the measured tasks or CPUs, with one ring buffer per CPU (`opening`), and runs the
-//! thread that empties them, after records of what was there `before`.
+//! Opens a plan's events on the measured tasks or CPUs, with one ring buffer per CPU (`opening`), records what was there
+//! before, and runs the thread that empties the ring buffers: when one is half full, and at least every second.
 
-mod before;
 mod opening;
 
-use super::drain::Drain;
-use super::elsewhere;
-use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
+use super::output::{self, Attached, Batch, MappedFile, Output, RecordStatistics, Sink, Summary};
 use super::plan::Plan;
-use super::record_statistics::RecordStatistics;
-use crate::build_id;
+use super::synthesis::Synthesis;
 use crate::machine::{self, Machine};
-use crate::perf::{Attachment, RunHooks, Sampled};
+use crate::perf::{Attachment, Ring, RunHooks, Sampled};
+use crate::{Target, build_id};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeSpec;
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
 
@@ -77,7 +81,7 @@ impl<'a> Sampler<'a> {
             let is_it =
                 own.is_some() && recorded.as_ref().is_none_or(|id| own.as_ref() == Some(id));
             if let (Some(file), Some(own), true) = (file, &own, is_it) {
-                elsewhere::add(&mut self.summary.elsewhere, &path, file, own);
+                output::add(&mut self.summary.elsewhere, &path, file, own);
             }
             // Without a process to ask, the file at the path is the best that is known, unless it was replaced.
             let guessed = || own.or(here.filter(|_| mapped.inode.is_none()));
@@ -164,4 +168,124 @@ impl Drop for Sampler<'_> {
 /// CPU time of this process, all its threads.
 fn cpu_time() -> Duration {
     getrusage(UsageWho::RUSAGE_SELF).map_or(Duration::ZERO, |usage| machine::cpu_time(&usage))
+}
+
+impl Sampler<'_> {
+    /// Records of the state before the recording.
+    fn synthesized(&mut self, to: &Attachment<'_>, id: u64) -> Vec<u8> {
+        let mut made = Synthesis::new(id);
+        if !self.plan.user_only {
+            made.kernel();
+        }
+        match to.target {
+            // Its exec is recorded.
+            Target::Command => {}
+            Target::Process(pid) | Target::Thread(pid) => {
+                if let Some(pid) = process_of(*pid) {
+                    made.process(pid);
+                }
+            }
+            Target::System | Target::Cpus(_) | Target::Cgroup(_) => made.all_processes(),
+        }
+        let (bytes, elsewhere) = made.finish();
+        self.summary.elsewhere = elsewhere;
+        bytes
+    }
+}
+
+/// The process of a thread.
+fn process_of(tid: i32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+/// Maximum time until records are written: what a crash may lose.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Period of polling once the task of a ring buffer has ended: it wakes no reader any more, but other
+/// tasks may write to it.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A running thread.
+pub(super) struct Drain {
+    thread: JoinHandle<RecordStatistics>,
+    stop: Arc<Stop>,
+}
+
+struct Stop {
+    now: AtomicBool,
+    wake: EventFd,
+}
+
+/// A ring buffer and its CPU.
+pub(super) struct CpuRing {
+    pub cpu: u32,
+    pub ring: Ring,
+}
+
+struct Watched {
+    of: CpuRing,
+    hung_up: bool,
+}
+
+impl Drain {
+    /// Starts it. `statistics` includes the records before.
+    pub fn start(
+        rings: Vec<CpuRing>,
+        sink: Sink,
+        statistics: RecordStatistics,
+    ) -> std::io::Result<Self> {
+        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let stop = Arc::new(Stop { now: AtomicBool::new(false), wake });
+        let theirs = Arc::clone(&stop);
+        let rings = rings.into_iter().map(|of| Watched { of, hung_up: false }).collect();
+        let run = move || run(rings, &theirs, sink, statistics);
+        let thread = thread::Builder::new().name("rings".into()).spawn(run)?;
+        Ok(Self { thread, stop })
+    }
+
+    /// Empties the ring buffers once more and ends it. The events must be stopped before.
+    pub fn finish(self) -> RecordStatistics {
+        self.stop.now.store(true, Ordering::Release);
+        let _ = self.stop.wake.write(1);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn run(
+    mut rings: Vec<Watched>,
+    stop: &Stop,
+    mut sink: Sink,
+    mut statistics: RecordStatistics,
+) -> RecordStatistics {
+    loop {
+        let last = stop.now.load(Ordering::Acquire);
+        for watched in &mut rings {
+            let mut batch = Batch { cpu: Some(watched.of.cpu), ..Batch::default() };
+            watched.of.ring.drain(&mut batch.bytes);
+            if !batch.bytes.is_empty() {
+                (batch.records, batch.samples) = statistics.add(&batch.bytes);
+                sink(Output::Records(batch));
+            }
+        }
+        if last {
+            return statistics;
+        }
+        wait(&mut rings, stop);
+    }
+}
+
+fn wait(rings: &mut [Watched], stop: &Stop) {
+    let polled = rings.iter().any(|r| r.hung_up);
+    let timeout = if polled { POLL } else { PERIOD };
+    let mut fds = vec![PollFd::new(stop.wake.as_fd(), PollFlags::POLLIN)];
+    let watched = rings.iter().filter(|r| !r.hung_up);
+    fds.extend(watched.map(|r| PollFd::new(r.of.ring.as_fd(), PollFlags::POLLIN)));
+    let _ = ppoll(&mut fds, Some(TimeSpec::from(timeout)), None);
+    let over = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    let ended = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| r.intersects(over));
+    let ended: Vec<bool> = fds[1..].iter().map(ended).collect();
+    for (ring, ended) in rings.iter_mut().filter(|r| !r.hung_up).zip(ended) {
+        ring.hung_up = ended;
+    }
 }

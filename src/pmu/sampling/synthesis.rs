@@ -3,10 +3,7 @@
 //!
 //! Their time is 0, so that they precede all other records.
 
-use super::elsewhere;
-use super::mapped::Mapped;
-use super::output::ElsewhereFile;
-use super::record_statistics::{COMM, MISC_BUILD_ID, MMAP2};
+use super::output::{self, COMM, ElsewhereFile, MISC_BUILD_ID, MMAP2, Mapped};
 use crate::build_id;
 use std::collections::HashMap;
 use std::fs;
@@ -144,7 +141,7 @@ impl Synthesis {
         let file = mapped.open();
         let id = file.as_ref().and_then(build_id::of);
         if let (Some(file), Some(id)) = (file, &id) {
-            elsewhere::add(&mut self.elsewhere, map.path, file, id);
+            output::add(&mut self.elsewhere, map.path, file, id);
         }
         self.build_ids.insert((map.device, map.inode), id.clone());
         id
@@ -260,7 +257,7 @@ fn parse_module(line: &str) -> Option<(&str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record_statistics::RecordStatistics;
+    use super::super::output::RecordStatistics;
     use super::*;
     use crate::records::raw::headers;
 

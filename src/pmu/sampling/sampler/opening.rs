@@ -1,11 +1,11 @@
 //! Opens the events of a plan, and the ring buffers that they write to.
 
-use super::Sampler;
+use super::{CpuRing, Sampler};
 use crate::Target;
-use crate::perf::Attachment;
-use crate::perf::{DUMMY, Opening, Ring, Sampled, SampledTasks, find_cgroup, raise_file_limit};
-use crate::sampling::drain::CpuRing;
-use crate::sampling::precision::with_group;
+use crate::perf::{
+    Attachment, DUMMY, Opening, Ring, Sampled, SampledTasks, find_cgroup, raise_file_limit,
+};
+use crate::sampling::plan::with_group;
 use nix::errno::Errno;
 use std::fs::File;
 use std::path::Path;
