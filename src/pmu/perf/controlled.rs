@@ -1,10 +1,8 @@
 //! Counting that a control pipe switches on and off. While it is off, nothing is counted and its time does not pass.
 
-use super::opened::{Opened, Whole};
-use super::run::Run;
+use super::opened::{Counting, Opened, Whole};
+use super::run::{CONTROL, Run};
 use super::software;
-use super::state::Counting;
-use super::switched::CONTROL;
 use super::watch::NEVER;
 use crate::kernel::Order;
 use std::time::Duration;

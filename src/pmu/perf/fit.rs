@@ -1,12 +1,13 @@
-//! Splitting groups that the kernel refuses.
+//! Splitting groups that the kernel refuses, and those that it accepts but never gives counters, because other programs
+//! hold them (a group that is only multiplexed stays whole). Of the latter the whole is opened from time to time, and
+//! counted as soon as it gets its counters.
 
-use super::coded::{Coded, ids};
-use super::opened::Opened;
-use super::place::Spot;
+use super::opened::{Counting, How, Kind, OpenGroup, Opened, Part, Placed, Stop, Whole};
+use super::place::{Coded, Spot, ids};
 use super::run::Run;
-use super::state::{How, Part, Stop};
-use crate::kernel::Handle;
+use crate::kernel::{Handle, Subject};
 use nix::errno::Errno;
+use std::time::Duration;
 use tma::quantity::Missing;
 use tma::schedule::{self, Budget};
 use tma::tables::EventId;
@@ -126,5 +127,202 @@ impl Run<'_, '_> {
         let coded = |id: &EventId| group.iter().find(|e| e.id == *id).copied();
         smaller
             .then(|| halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect())
+    }
+}
+
+/// How long a group may wait for its slice: those of 62 groups of other programs, of 4 ms each (PERF_CPU_HRTIMER in
+/// kernel/events/core.c). Profilers of whole trees have about 40.
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+/// How long when another group has waited that long in vain: multiplexing is then not the cause.
+const SHORT_WAIT: Duration = Duration::from_millis(60);
+
+impl Run<'_, '_> {
+    /// The parts to count of a group that gets no counters as a whole. `None`: it gets them, or no part
+    /// does either.
+    pub(super) fn smaller(
+        &mut self,
+        core: usize,
+        part: &Part,
+        cpus: Option<&[u32]>,
+        how: How,
+    ) -> Option<Vec<Vec<Coded>>> {
+        let (spot, handles) = part.open.as_ref()?;
+        if part.events.len() < 2 || self.starts(core, &part.events, spot, Some(handles), cpus, how)
+        {
+            return None;
+        }
+        let mut pending = self.halves(core, &part.events)?;
+        pending.reverse();
+        let (mut parts, mut helps) = (Vec::new(), false);
+        while let Some(part) = pending.pop() {
+            let starts = self.starts(core, &part, spot, None, cpus, how);
+            helps |= starts;
+            match self.halves(core, &part).filter(|_| !starts) {
+                Some(halves) => pending.extend(halves.into_iter().rev()),
+                // A part without counters is reported as not counted.
+                None => parts.push(part),
+            }
+        }
+        helps.then_some(parts)
+    }
+
+    /// Whether a group ever gets counters, tested once for each kind of group. It is `true` if that
+    /// cannot be tested.
+    fn starts(
+        &mut self,
+        core: usize,
+        events: &[Coded],
+        spot: &Spot,
+        open: Option<&[Handle]>,
+        cpus: Option<&[u32]>,
+        how: How,
+    ) -> bool {
+        let kind = self.kind(core, events);
+        let known = self.tested.iter().find(|(other, starts)| match starts {
+            true => kind.is_within(other),
+            false => other.is_within(&kind),
+        });
+        if let Some((_, starts)) = known {
+            return *starts;
+        }
+        let starts = self.gets_counters(events, spot, open, cpus, how);
+        self.tested.push((kind, starts));
+        starts
+    }
+
+    /// Events of tasks are tested on this process, those of CPUs where they are opened: the kernel multiplexes each
+    /// kind separately, and CPUs come first.
+    fn gets_counters(
+        &mut self,
+        events: &[Coded],
+        spot: &Spot,
+        open: Option<&[Handle]>,
+        cpus: Option<&[u32]>,
+        how: How,
+    ) -> bool {
+        let by_cpu = !matches!(spot.subject, Subject::Task(_));
+        let in_vain = self.tested.iter().any(|(_, starts)| !starts);
+        let wait = if in_vain { SHORT_WAIT } else { LONGEST_WAIT };
+        if let (Subject::AllTasks, Some([leader, ..])) = (spot.subject, open) {
+            return self.kernel.runs(*leader, None, wait) != Some(false);
+        }
+        let here = match by_cpu {
+            true => Spot { subject: Subject::AllTasks, ..*spot },
+            false => Spot { subject: Subject::Task(0), cpu: None, scope: 0 },
+        };
+        let Ok(Placed::Open(handles)) = self.open_at(events, &here, how) else { return true };
+        let cpus = cpus.filter(|_| !by_cpu);
+        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, wait));
+        handles.into_iter().for_each(|h| self.kernel.close(h));
+        ran != Some(false)
+    }
+
+    fn kind(&self, core: usize, events: &[Coded]) -> Kind {
+        let table = self.request.cores[core].table;
+        let needs = |id: EventId| {
+            let spec = &table.events[usize::from(id)].spec;
+            let mask = |all: &Vec<u8>| all.iter().fold(0u64, |m, c| m | 1 << (c & 31));
+            match (spec.fixed, spec.metric) {
+                (Some(fixed), _) => 1 << 40 | u64::from(fixed),
+                (_, Some(metric)) => 2 << 40 | u64::from(metric),
+                // A counter of any number comes last: it is the easiest to have.
+                _ => spec.counters.as_ref().map_or(u64::MAX, mask),
+            }
+        };
+        let mut needs: Vec<u64> = events.iter().map(|e| needs(e.id)).collect();
+        needs.sort_unstable();
+        Kind { core, needs }
+    }
+}
+
+/// Time between two trials.
+const RETRY: Duration = Duration::from_millis(500);
+/// How long a whole group may be without counters.
+const TRIAL: Duration = Duration::from_millis(60);
+
+impl Run<'_, '_> {
+    /// Enters what whole groups have counted since the last reading as counts of their parts.
+    pub(super) fn share_wholes(&mut self, opened: &Opened) {
+        for (whole, counting) in opened.wholes.iter().zip(&self.counting) {
+            if matches!(counting, Counting::Whole(_)) {
+                share(whole, &opened.groups, &mut self.delta);
+            }
+        }
+    }
+
+    /// Tries a whole group, or ends the trial, after a reading at `now`.
+    pub(super) fn try_wholes(&mut self, opened: &Opened, now: Duration) {
+        for (at, whole) in opened.wholes.iter().enumerate() {
+            let ran = self.ran(&whole.group);
+            let parts = &opened.groups[whole.parts.clone()];
+            self.counting[at] = match self.counting[at] {
+                Counting::Trial(_) if ran => {
+                    parts.iter().for_each(|g| self.switch(g, false));
+                    self.rejoined = true;
+                    // The next trial follows at once.
+                    self.next_trial = now;
+                    Counting::Whole(now)
+                }
+                Counting::Trial(since) if now - since >= TRIAL => {
+                    self.switch(&whole.group, false);
+                    Counting::Parts
+                }
+                Counting::Whole(_) if ran => Counting::Whole(now),
+                Counting::Whole(since) if now - since >= TRIAL => {
+                    self.switch(&whole.group, false);
+                    parts.iter().for_each(|g| self.switch(g, true));
+                    Counting::Parts
+                }
+                other => other,
+            };
+        }
+        self.begin_trial(opened, now);
+    }
+
+    /// One at a time: a group that does not fit takes time from the others.
+    fn begin_trial(&mut self, opened: &Opened, now: Duration) {
+        let on_trial = |c: &Counting| matches!(c, Counting::Trial(_));
+        if now < self.next_trial || self.counting.iter().any(on_trial) {
+            return;
+        }
+        let waiting = |at: &usize| self.counting[*at] == Counting::Parts;
+        let n = opened.wholes.len();
+        let next = (0..n).map(|i| (self.tried + 1 + i) % n.max(1)).find(waiting);
+        if let Some(at) = next {
+            self.switch(&opened.wholes[at].group, true);
+            self.counting[at] = Counting::Trial(now);
+            (self.tried, self.next_trial) = (at, now + RETRY);
+        }
+    }
+
+    /// Starts or stops a group everywhere.
+    pub(super) fn switch(&mut self, group: &OpenGroup, on: bool) {
+        for leader in group.leaders() {
+            let _ = if on { self.kernel.enable(leader) } else { self.kernel.disable(leader) };
+        }
+    }
+
+    /// Whether a group ran anywhere since the last reading.
+    fn ran(&self, group: &OpenGroup) -> bool {
+        let running = |offset: usize| self.delta.get(offset + 1).is_some_and(|t| *t > 0);
+        group.instances.iter().any(|i| running(i.offset))
+    }
+}
+
+/// Adds the counts of `whole` in `delta` to its parts.
+fn share(whole: &Whole, groups: &[OpenGroup], delta: &mut [u64]) {
+    for instance in &whole.group.instances {
+        for part in &groups[whole.parts.clone()] {
+            let Some(own) = part.instances.iter().find(|i| i.spot == instance.spot) else {
+                continue;
+            };
+            let event = |id| whole.group.events.iter().position(|e| e == id);
+            let values = part.events.iter().map(|id| event(id).map(|at| 2 + at));
+            for (to, from) in [Some(0), Some(1)].into_iter().chain(values).enumerate() {
+                if let Some(from) = from {
+                    delta[own.offset + to] += delta[instance.offset + from];
+                }
+            }
+        }
     }
 }

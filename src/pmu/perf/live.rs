@@ -1,11 +1,10 @@
 //! The real kernel: events, waits and processes.
 
 use super::child::{Child, pidfd};
-use super::control::Pipe;
 use super::events::Events;
 use super::proc_stat::{StatFile, busy, switches};
-use super::signals::Signals;
-use super::software_event::DUMMY;
+use super::signals::{Pipe, Signals};
+use super::software::DUMMY;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
 use crate::machine::{Machine, Probe, encode};
 use crate::{Command, Control, Exit};

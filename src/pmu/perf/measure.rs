@@ -1,11 +1,9 @@
 //! A measurement: one or several runs, merged.
 
 use super::live::{Live, probe};
-use super::merge;
-use super::outcome::RunResult;
-use super::parts::parts;
-use super::run::Run;
-use super::run_hooks::{NoHooks, RunHooks};
+use super::outcome::{self, RunResult};
+use super::place::parts;
+use super::run::{NoHooks, Run, RunHooks};
 use crate::kernel::Kernel;
 use crate::machine::{Finding, Level, Machine, TableMatch, findings};
 use crate::{Aggregate, Measurement, Progress, Request, Target};
@@ -102,7 +100,7 @@ fn measure_all(
             }
         }
     }
-    Ok(merge::measurement(request, repeats))
+    Ok(outcome::measurement(request, repeats))
 }
 
 /// Refuses contradictory requests, as every measurement does before it starts.

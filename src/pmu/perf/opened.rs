@@ -1,9 +1,12 @@
-//! The open groups of a run, and what could not be opened.
+//! The open groups of a run, and what could not be opened; their state while they are opened and counted, and a random
+//! order of them.
 
-use super::place::Spot;
+use super::place::{Coded, Spot};
 use crate::kernel::{Handle, Subject};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tma::error::Error;
 use tma::quantity::Missing;
 use tma::tables::EventId;
 
@@ -159,4 +162,135 @@ impl Opened {
             self.notes.push(note);
         }
     }
+}
+
+/// Order in which groups are enabled.
+#[derive(Debug, Default)]
+pub(super) struct Rotation {
+    /// For each kind of core whose groups are multiplexed in our order.
+    pub decks: Vec<Deck>,
+    random: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Deck {
+    /// Its groups, by index.
+    pub groups: Vec<usize>,
+    /// Groups not yet enabled in this round.
+    waiting: Vec<usize>,
+    /// Groups that are enabled.
+    pub on: Vec<usize>,
+}
+
+impl Rotation {
+    /// The order for `opened`, all of whose groups are enabled.
+    pub(super) fn new(opened: &Opened, seed: u64) -> Self {
+        let kinds = (0..opened.references.len()).filter(|core| opened.is_rotated(*core));
+        let deck = |core: usize| {
+            let of_kind = |g: &usize| opened.groups[*g].core == core;
+            let groups: Vec<usize> = (0..opened.groups.len()).filter(of_kind).collect();
+            Deck { waiting: Vec::new(), on: groups.clone(), groups }
+        };
+        Self { decks: kinds.map(deck).collect(), random: seed | 1 }
+    }
+
+    /// A random number from 0 to 1 (Marsaglia's xorshift64).
+    pub(super) fn random(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Draws `n` of a deck's groups, each once a round.
+    pub(super) fn draw(&mut self, deck: usize, n: usize) -> Vec<usize> {
+        let mut drawn = Vec::new();
+        let all = self.decks[deck].groups.clone();
+        while drawn.len() < n.min(all.len()) {
+            if self.decks[deck].waiting.iter().all(|g| drawn.contains(g)) {
+                let more = all.iter().filter(|g| !self.decks[deck].waiting.contains(g));
+                let more: Vec<usize> = more.copied().collect();
+                self.decks[deck].waiting.extend(more);
+            }
+            let at = (self.random() * self.decks[deck].waiting.len() as f64) as usize;
+            let waiting = &mut self.decks[deck].waiting;
+            let group = waiting.swap_remove(at.min(waiting.len() - 1));
+            match drawn.contains(&group) {
+                true => waiting.push(group),
+                false => drawn.push(group),
+            }
+        }
+        drawn
+    }
+}
+
+/// Why opening stopped.
+pub(super) enum Stop {
+    Denied,
+    Fatal(Error),
+}
+
+/// Result of opening a group at one place.
+pub(super) enum Placed {
+    /// Open, leader first.
+    Open(Vec<Handle>),
+    /// The thread has ended or the CPU is offline.
+    Absent,
+    /// The kernel refuses this event there.
+    Refused(EventId, Errno),
+}
+
+/// How events are opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// Without kernel mode.
+    pub user_only: bool,
+    /// Started later, whatever the command does.
+    pub standby: bool,
+}
+
+impl How {
+    /// Counting from the start of the measurement.
+    pub(super) fn from_start(user_only: bool) -> Self {
+        Self { user_only, standby: false }
+    }
+}
+
+/// A group that the kernel accepts, and its events where it is open already.
+pub(super) struct Part {
+    pub events: Vec<Coded>,
+    pub open: Option<(Spot, Vec<Handle>)>,
+}
+
+impl Part {
+    pub(super) fn new(events: Vec<Coded>) -> Self {
+        Self { events, open: None }
+    }
+}
+
+/// Groups of one kind need the same counters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub core: usize,
+    /// Counter requirements of each event, sorted.
+    pub needs: Vec<u64>,
+}
+
+impl Kind {
+    /// Whether `other` needs all that this needs.
+    pub(super) fn is_within(&self, other: &Kind) -> bool {
+        let mut rest = other.needs.iter();
+        self.core == other.core && self.needs.iter().all(|n| rest.any(|m| m == n))
+    }
+}
+
+/// The parts or the whole of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Its parts.
+    Parts,
+    /// Its parts; the whole is on trial since then.
+    Trial(Duration),
+    /// The whole; it last ran then.
+    Whole(Duration),
 }

@@ -1,9 +1,34 @@
-//! The tasks or CPUs on which every group is opened, and their scopes.
+//! Which groups are counted in which run; the tasks or CPUs on which every group is opened, and their scopes; events with
+//! their encodings, ready to open.
 
 use crate::kernel::{Handle, Kernel, Subject};
-use crate::{Aggregate, Request, Target};
+use crate::machine::{Encoding, encode};
+use crate::{Aggregate, CorePlan, Request, Target};
 use nix::errno::Errno;
 use tma::error::{Error, Result};
+use tma::quantity::Missing;
+use tma::tables::{EventId, PmuKind, Table};
+
+/// The groups of one run, for each kind of core: index of the plan's group and its events.
+pub type Part = Vec<Vec<(usize, Vec<EventId>)>>;
+
+/// All groups in one run, or each group in a run of its own.
+pub fn parts(request: &Request<'_>) -> Vec<Part> {
+    let all = |core: &CorePlan<'_>| core.groups.iter().cloned().enumerate().collect::<Vec<_>>();
+    let whole: Part = request.cores.iter().map(all).collect();
+    if request.multiplex {
+        return vec![whole];
+    }
+    let mut parts = Vec::new();
+    for (at, groups) in whole.iter().enumerate() {
+        for group in groups {
+            let mut part: Part = vec![Vec::new(); whole.len()];
+            part[at].push(group.clone());
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() { vec![whole] } else { parts }
+}
 
 /// A place at which groups are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,4 +149,48 @@ fn check_cpus(request: &Request<'_>, list: &[u32]) -> Result<()> {
         None if list.is_empty() => Err(Error::usage("no CPU to count on")),
         None => Ok(()),
     }
+}
+
+/// An event ready to open.
+#[derive(Debug, Clone, Copy)]
+pub struct Coded {
+    /// The event.
+    pub id: EventId,
+    /// Its encoding.
+    pub encoding: Encoding,
+    /// Whether it counts all threads of the core.
+    pub any: bool,
+}
+
+pub(super) fn ids(part: &[Coded]) -> Vec<EventId> {
+    part.iter().map(|e| e.id).collect()
+}
+
+/// The encoding of event `id`, or the reason why it has none.
+pub fn code(
+    table: &Table,
+    id: EventId,
+    pmu: &crate::machine::Pmu,
+    smt: bool,
+) -> std::result::Result<Coded, Missing> {
+    let Some(event) = table.events.get(usize::from(id)) else {
+        return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name).into()));
+    };
+    let name = &event.name;
+    let outside = |what: &str| Missing::NotMeasured(format!("{name} {what}").into());
+    match event.spec.pmu {
+        PmuKind::Core => {}
+        PmuKind::Tsc => return Err(outside("follows from the run's duration")),
+        PmuKind::Power => return Err(outside("counts a whole socket's energy")),
+        PmuKind::Uncore => return Err(outside("counts outside the cores")),
+        PmuKind::Latency => return Err(outside("is known from precise samples only")),
+        PmuKind::Abstract => return Err(outside("exists in no processor")),
+    }
+    // One thread counts its own share only; without SMT that is everything.
+    if event.spec.percore && smt {
+        return Err(outside("needs the sum over both threads of the core"));
+    }
+    let encoding = encode(&event.spec, pmu)
+        .map_err(|why| Missing::NotSupported(format!("{name}: {why}").into()))?;
+    Ok(Coded { id, encoding, any: event.spec.any })
 }

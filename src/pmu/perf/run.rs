@@ -1,22 +1,60 @@
-//! One run: open, start, read periodically, and end: with the command, by time or by a signal.
+//! One run: open, start, read periodically, and end: with the command, by time or by a signal. Others hook into it, as
+//! for sampling; a control pipe may switch counting on and off.
 
-use super::deck::Rotation;
-use super::frames::Frames;
-use super::opened::{Opened, Unread};
-use super::outcome::{End, Readings, RunResult};
-use super::parts::Part;
-use super::place::{Places, Spot, nothing_left};
-use super::run_hooks::{Attachment, RunHooks};
+use super::opened::{Counting, How, Kind, Opened, Rotation, Unread};
+use super::outcome::{End, Frames, Readings, RunResult};
+use super::place::{Part, Places, Spot, nothing_left};
 use super::software;
-use super::state::{Counting, How, Kind};
-use super::switched::{CONTROL, Switched};
-use crate::kernel::{Event, Kernel, Subject};
+use crate::kernel::{Event, Kernel, Order, Subject};
 use crate::{Progress, Request, Software, Target};
 use nix::errno::Errno;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tma::error::Result;
 use tma::quantity::Missing;
+
+/// The tasks and CPUs of a run.
+#[derive(Debug)]
+pub struct Attachment<'a> {
+    /// As in the request.
+    pub target: &'a Target,
+    /// Threads, if tasks are measured.
+    pub tasks: Vec<i32>,
+    /// CPUs that they may run on, or that are measured as a whole.
+    pub cpus: Vec<u32>,
+    /// Children and new threads too.
+    pub inherit: bool,
+    /// The task has not called exec yet, which starts the measurement.
+    pub enable_on_exec: bool,
+}
+
+/// Called in each run of the collector.
+pub trait RunHooks {
+    /// Before the run: the command is forked and waits.
+    ///
+    /// # Errors
+    /// Any failure; the measurement ends with it.
+    fn attach(&mut self, to: &Attachment<'_>) -> Result<()>;
+    /// Counting starts now, unless exec starts it.
+    fn enable(&mut self);
+    /// Counting is turned off, until it is enabled again.
+    fn disable(&mut self);
+    /// The run has ended. Called once per run, even if it failed.
+    fn finish(&mut self);
+}
+
+/// No hooks.
+#[derive(Debug)]
+pub struct NoHooks;
+
+impl RunHooks for NoHooks {
+    fn attach(&mut self, _: &Attachment<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn enable(&mut self) {}
+    fn disable(&mut self) {}
+    fn finish(&mut self) {}
+}
 
 /// First period between readings.
 pub(super) const FIRST: Duration = Duration::from_millis(4);
@@ -261,5 +299,75 @@ impl<'k, 'r> Run<'k, 'r> {
             None => self.watch(opened, software, &mut whole, interrupted, on_progress),
         };
         Ok((whole, end))
+    }
+}
+
+/// The pipe as notes on a run name it.
+pub(super) const CONTROL: &str = "the control pipe";
+
+/// Whether events count, and how long they did.
+#[derive(Debug, Default)]
+pub(super) struct Switched {
+    /// Since when they do not, if so.
+    pub off: Option<Duration>,
+    /// How long they did not, in all, before that.
+    pub passed: Duration,
+    /// When the next reading was due, seen from there.
+    pub left: Duration,
+    /// Command to be carried out.
+    pub asked: Option<Order>,
+    /// How often they were turned on.
+    pub times: u32,
+    /// Commands that are none.
+    pub unknown: u32,
+}
+
+impl Switched {
+    pub(super) fn is_on(&self) -> bool {
+        self.off.is_none()
+    }
+
+    /// Time until `now` in which events counted.
+    pub(super) fn clock(&self, now: Duration) -> Duration {
+        self.off.unwrap_or(now).saturating_sub(self.passed)
+    }
+}
+
+/// A slice of the kernel: PERF_CPU_HRTIMER in kernel/events/core.c.
+const SLICE: Duration = Duration::from_millis(4);
+/// Minimum readings of an interval with such groups: every group needs one.
+const PER_INTERVAL: u32 = 4;
+
+impl Run<'_, '_> {
+    /// The kernel multiplexes groups in slices of 4 ms in a fixed order. A program whose phases are about as long as a
+    /// round is then always seen at the same point of them, and nothing in the counts shows it. So at each reading a
+    /// random half of the groups, or fewer, is enabled for the time until the next, whose length is random, too; the
+    /// kernel multiplexes these as usual. Each round a group is drawn once.
+    ///
+    /// Enables the next groups; returns when the next reading is due, which without such groups is `period` from `now`.
+    pub(super) fn rotate(&mut self, opened: &Opened, now: Duration) -> Duration {
+        if self.rotation.decks.is_empty() {
+            return now + self.period;
+        }
+        let length = self.request.interval;
+        let all = length.is_some_and(|length| self.period * PER_INTERVAL > length);
+        let next = match all {
+            true => self.period,
+            false => self.period.mul_f64(0.75 + 0.5 * self.rotation.random()),
+        };
+        let slices = (next.as_nanos() / SLICE.as_nanos()) as usize;
+        for deck in 0..self.rotation.decks.len() {
+            let groups = self.rotation.decks[deck].groups.len();
+            let n = if all { groups } else { slices.clamp(1, groups.div_ceil(2)) };
+            let on = self.rotation.draw(deck, n);
+            let before = std::mem::replace(&mut self.rotation.decks[deck].on, on.clone());
+            for g in before.iter().filter(|g| !on.contains(g)) {
+                self.switch(&opened.groups[*g], false);
+            }
+            for g in on.iter().filter(|g| !before.contains(g)) {
+                self.switch(&opened.groups[*g], true);
+            }
+        }
+        now + next
     }
 }

@@ -1,17 +1,27 @@
-//! Software counts, which need no PMU: software events if they may be opened, otherwise the usage by
-//! wait4 and `/proc`.
+//! Software counts, which need no PMU: software events if they may be opened, otherwise the usage by wait4 and `/proc`.
 //!
-//! The CPU time of whole CPUs is their non-idle time in /proc/stat (in ticks of 10 ms): the software
-//! clocks include idle time.
+//! The CPU time of whole CPUs is their non-idle time in /proc/stat (in ticks of 10 ms): the software clocks include idle
+//! time.
 
 use super::place::{Places, Spot};
-use super::software_event::software as encoding;
 use crate::Software;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage};
 use crate::machine::Encoding;
+use software as encoding;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tma::quantity::{Measured, Missing};
+
+/// The dummy event: counts nothing, but has the times it was enabled and scheduled.
+pub const DUMMY: Encoding = software(9);
+
+/// A software event of linux/perf_event.h by its number.
+pub const fn software(number: u64) -> Encoding {
+    const PERF_TYPE_SOFTWARE: u32 = 1;
+    let (config1, config2) = (0, 0);
+    let (user_only, kernel_only) = (false, false);
+    Encoding { kind: PERF_TYPE_SOFTWARE, config: number, config1, config2, user_only, kernel_only }
+}
 
 /// The software events, by their numbers in linux/perf_event.h.
 const EVENTS: [Encoding; COUNT] = [
