@@ -13,7 +13,6 @@
 //! Nothing here prints or interprets a measurement.
 
 pub mod build_id;
-mod detect;
 pub mod kernel;
 pub mod machine;
 mod measurement;
@@ -22,4 +21,16 @@ pub mod records;
 pub mod sampling;
 pub mod scripted;
 
+use machine::{Machine, Root, tsc_hz_from_cpuid};
+
 pub use measurement::*;
+
+impl Machine {
+    /// This machine. Opens a perf event only if CPUID does not contain the frequency of the time-stamp
+    /// counter.
+    pub fn detect() -> Self {
+        let mut machine = Self::at(&Root::system());
+        machine.tsc_hz = tsc_hz_from_cpuid().or_else(perf::tsc_hz);
+        machine
+    }
+}
