@@ -1,7 +1,6 @@
 //! Sizes and latencies of caches from a walk through growing memory.
 
-use super::curve::{Plateau, plateaus};
-use super::times::{Times, agreed};
+use super::times::{Plateau, Times, agreed, plateaus};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Kind, Known, Open};
 

@@ -1,7 +1,9 @@
-//! Generated loops and their core cycles, with a chain of additions before and after them as the
-//! clock.
+//! Generated loops and their core cycles, with a chain of additions before and after them as the clock; measured with
+//! them: rates of loads, of stores, and of pairs of a store and a load that it is forwarded to; and the speed of straight
+//! code by its length.
 
 use super::super::memory::{Executable, Pages, Region};
+use super::times::{Curve, Rates};
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::cell::Cell;
 use tma::Result;
@@ -112,6 +114,104 @@ impl Clock {
     }
 }
 
+/// Instructions per round, rounds per run, and runs, of which the fastest counts.
+const BODY: usize = 48;
+const RATE_ROUNDS: u64 = 400;
+const RATE_RUNS: usize = 150;
+/// Bytes of the memory, of which one line is used.
+const BYTES: u64 = 4096;
+
+/// Measures all rates.
+///
+/// # Errors
+/// There is no memory, or none that is executable.
+pub(super) fn rates(clock: &Clock) -> Result<Rates> {
+    let memory = Region::new(BYTES, Pages::Default)?;
+    let at: *const u8 = memory.start();
+    let cycles = |instruction: &dyn Fn(usize) -> Vec<u8>, each: usize| -> Result<Option<f64>> {
+        let body: Vec<u8> = (0..BODY).flat_map(instruction).collect();
+        let kernel = Kernel::new(&body)?;
+        // SAFETY: the bodies below access a line at rsi and rdx, which is in the region.
+        let least = clock.least(RATE_RUNS, || unsafe { kernel.ticks(RATE_ROUNDS, at, at) });
+        Ok(least.map(|cycles| cycles / (RATE_ROUNDS * (BODY / each) as u64) as f64))
+    };
+    // mov r8..r11, [rsi + 0..56]; movups xmm0..xmm3, [rsi + 0..48]
+    let load = |i: usize| vec![0x4c, 0x8b, 0x46 | (i as u8 % 4) << 3, i as u8 % 8 * 8];
+    let vector = |i: usize| vec![0x0f, 0x10, 0x46 | (i as u8 % 4) << 3, i as u8 % 4 * 16];
+    // mov [rsi + 0..56], rcx
+    let store = |i: usize| vec![0x48, 0x89, 0x4e, i as u8 % 8 * 8];
+    // mov [rsi + 8], rax; mov rax, [rsi + 8], and ds mov eax, [rsi + 12]
+    let slot = |i: usize| vec![0x48, if i.is_multiple_of(2) { 0x89 } else { 0x8b }, 0x46, 8];
+    let half = |i: usize| if i.is_multiple_of(2) { slot(0) } else { vec![0x3e, 0x8b, 0x46, 12] };
+    let (first, second) = (cycles(&load, 1)?, cycles(&vector, 1)?);
+    Ok(Rates {
+        load: [first, second].into_iter().flatten().min_by(f64::total_cmp),
+        store: cycles(&store, 1)?,
+        slot: cycles(&slot, 2)?,
+        half: cycles(&half, 2)?,
+    })
+}
+
+/// Fewest and most instructions, and lengths in an octave.
+const FEWEST: f64 = 192.0;
+const MOST: f64 = 24_576.0;
+const STEPS: f64 = 6.0;
+/// Least instructions per run, and runs, of which the fastest counts.
+const CODE_RUN: usize = 60_000;
+const CODE_RUNS: usize = 9;
+
+/// Four instructions of four bytes and one slot on different units, and four on other registers, so
+/// that none waits for the one before: `ds add r8d, ecx`, `ds mov r9, [rsi]`, `ds ds xor eax, eax`,
+/// `pand xmm0, xmm4`
+const SHORT: [&[u8]; 8] = [
+    &[0x3e, 0x41, 0x01, 0xc8],
+    &[0x3e, 0x4c, 0x8b, 0x0e],
+    &[0x3e, 0x3e, 0x31, 0xc0],
+    &[0x66, 0x0f, 0xdb, 0xc4],
+    &[0x3e, 0x41, 0x01, 0xca],
+    &[0x3e, 0x4c, 0x8b, 0x1e],
+    &[0x3e, 0x3e, 0x31, 0xd2],
+    &[0x66, 0x0f, 0xdb, 0xcc],
+];
+/// Additional prefixes without effect, for instructions of six bytes. No constants, of which lines
+/// of some op caches hold fewer.
+const LONGER: [u8; 2] = [0x3e; 2];
+
+/// Cycles per instruction by the number of instructions, for short and for long ones.
+///
+/// # Errors
+/// There is no memory, or none that is executable.
+///
+/// Beyond the op cache it comes from the decoders, beyond the instruction cache from the second cache (Agner Fog, "The
+/// microarchitecture of Intel, AMD and VIA CPUs"; uops.info and Chips and Cheese measure op caches so).
+pub(super) fn code(clock: &Clock) -> Result<(Curve, Curve)> {
+    let memory = Region::new(4096, Pages::Default)?;
+    let at: *const u8 = memory.start();
+    let curve = |prefixes: &[u8]| -> Result<Curve> {
+        let mut curve = Curve::new();
+        for count in lengths() {
+            let one = |i: usize| prefixes.iter().chain(SHORT[i % 8]).copied();
+            let body: Vec<u8> = (0..count).flat_map(one).collect();
+            let kernel = Kernel::new(&body)?;
+            let rounds = CODE_RUN.div_ceil(count).max(3);
+            // SAFETY: the instructions load 8 bytes at rsi, which is in the region.
+            let run = || unsafe { kernel.ticks(rounds as u64, at, at) };
+            run();
+            let least = clock.least(CODE_RUNS, run);
+            curve.extend(least.map(|cycles| (count as f64, cycles / (rounds * count) as f64)));
+        }
+        Ok(curve)
+    };
+    Ok((curve(&[])?, curve(&LONGER)?))
+}
+
+/// Numbers of instructions, in groups of eight.
+fn lengths() -> Vec<usize> {
+    let octaves = (MOST / FEWEST).log2();
+    let size = |n: usize| (FEWEST * (n as f64 / STEPS).exp2()) as usize / 8 * 8;
+    (0..=(octaves * STEPS) as usize).map(size).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +234,13 @@ mod tests {
         assert!(add > 0.5, "{add}");
         // imul rax, rcx
         assert!(multiply > 1.5 * add, "{multiply} {add}");
+    }
+
+    #[test]
+    fn instructions_have_the_length_they_are_named_by() {
+        assert!(SHORT.iter().all(|i| i.len() == 4 && i.len() + LONGER.len() == 6));
+        let all = lengths();
+        assert_eq!((all[0], all.last()), (192, Some(&24_576)));
+        assert!(all.windows(2).all(|two| two[0] < two[1]));
     }
 }

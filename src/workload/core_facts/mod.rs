@@ -2,13 +2,9 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `kernel` | generated loops, and their core cycles |
-//! | `walks` | latency of loads by the size of the memory |
-//! | `rates` | loads, stores and forwarded pairs per cycle |
-//! | `code` | speed of straight code by its length |
-//! | `window` | two cache misses with instructions between them |
-//! | `curve` | steps and plateaus of times |
-//! | `times` | times of repetitions, and their agreement |
+//! | `kernel` | generated loops, and their core cycles: rates, speed of straight code |
+//! | `walks` | latency of loads by the size of the memory; two cache misses with instructions between them |
+//! | `times` | times of repetitions, and their agreement; steps and plateaus |
 //! | `caches`, `rules` | facts from times |
 //!
 //! `measure` repeats all times; `rules` decides. Contention only adds time, so the least times of
@@ -16,22 +12,17 @@
 //! processor.
 
 mod caches;
-mod code;
-mod curve;
 mod kernel;
-mod rates;
 mod rules;
 mod times;
 mod walks;
-mod window;
-
-pub use curve::Curve;
-pub use rules::facts;
-pub use times::{Repetitions, Times};
 
 use kernel::Clock;
 use tma::Result;
 use tma::measured::{Fact, Facts, Open};
+
+pub use rules::facts;
+pub use times::{Curve, Repetitions, Times};
 
 /// Fewest and most repetitions, until both halves agree on all facts.
 const REPEATS: (usize, usize) = (4, 10);
@@ -50,14 +41,14 @@ pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Re
             break;
         }
         progress(repeat, REPEATS.1);
-        let mut times = Times { rates: rates::measure(&clock)?, ..Times::default() };
-        (times.short_code, times.long_code) = code::measure(&clock)?;
+        let mut times = Times { rates: kernel::rates(&clock)?, ..Times::default() };
+        (times.short_code, times.long_code) = kernel::code(&clock)?;
         match &mut memory {
             Ok(memory) => {
                 times.walk = memory.walk(&clock)?;
                 times.flushed = memory.flushed(&clock)?;
                 times.reach = memory.reach(&clock)?;
-                times.windows = window::measure(&clock, memory)?;
+                times.windows = walks::windows(&clock, memory)?;
             }
             Err(_) => repetitions.no_memory = Some(Open::NoMemory),
         }

@@ -1,9 +1,7 @@
 //! Facts that follow from the times.
 
 use super::caches;
-use super::curve::{Curve, lower_envelope, step};
-use super::rates::Rates;
-use super::times::{Repetitions, Same, Times, agreed, halves};
+use super::times::{Curve, Rates, Repetitions, Same, Times, agreed, halves, lower_envelope, step};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 

@@ -1,11 +1,11 @@
-//! Latency of loads by the size of the memory: dependent loads along a chain of pointers in random
-//! order, as in lmbench (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis",
-//! 1996).
+//! Latency of loads by the size of the memory: dependent loads along a chain of pointers in random order, as in lmbench
+//! (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis", 1996); and two loads that miss all caches, with
+//! instructions in between.
 
 use super::super::memory::{Pages, Region, allowance, largest_cache};
 use super::super::random::cycle;
-use super::curve::Curve;
 use super::kernel::{Clock, Kernel};
+use super::times::Curve;
 use std::arch::asm;
 use tma::{Error, Result};
 
@@ -184,6 +184,65 @@ fn sizes(most: u64) -> Vec<u64> {
     };
     let all = (0..).map(|n| (n, fine(n) / LINE * LINE)).take_while(|(_, bytes)| *bytes <= most);
     all.filter(|(n, bytes)| *bytes <= COARSE || n % 2 == 0).map(|(_, bytes)| bytes).collect()
+}
+
+/// Fewest and most instructions in between; the most exceed every buffer (Lion Cove's: 576
+/// entries).
+const NARROWEST: usize = 24;
+const WIDEST: usize = 1_200;
+/// Rounds per run, of two misses each, and runs, of which the fastest counts.
+const WINDOW_ROUNDS: u64 = 150;
+const WINDOW_RUNS: usize = 4;
+/// `mov rsi, [rsi]`, `mov rdx, [rdx]`
+const MISSES: [[u8; 3]; 2] = [[0x48, 0x8b, 0x36], [0x48, 0x8b, 0x12]];
+
+/// Instructions in between. Each kind is also limited by its registers, of which a core may have
+/// fewer.
+pub(super) const FILLERS: [&[&[u8]]; 3] = [
+    // nop: only needs an entry, unless two share one
+    &[&[0x90]],
+    // add r8d, ecx, …: general registers
+    &[&[0x41, 0x01, 0xc8], &[0x41, 0x01, 0xc9], &[0x41, 0x01, 0xca], &[0x41, 0x01, 0xcb]],
+    // add r8d, ecx; pand xmm0, xmm4; add r9d, ecx; pand xmm1, xmm4: both kinds of registers
+    &[
+        &[0x41, 0x01, 0xc8],
+        &[0x66, 0x0f, 0xdb, 0xc4],
+        &[0x41, 0x01, 0xc9],
+        &[0x66, 0x0f, 0xdb, 0xcc],
+    ],
+];
+
+/// Cycles of two misses by the number of instructions in between, for each kind.
+///
+/// # Errors
+/// There is no memory, or none that is executable.
+///
+/// The misses overlap while the reorder buffer holds these instructions (Henry Wong, "Measuring Reorder Buffer Capacity",
+/// 2013).
+pub(super) fn windows(clock: &Clock, memory: &mut Memory) -> Result<[Curve; 3]> {
+    memory.whole()?;
+    let mut curves = [const { Curve::new() }; 3];
+    for (filler, curve) in FILLERS.iter().zip(&mut curves) {
+        for between in widths() {
+            let fill = || (0..between).flat_map(|i| filler[i % filler.len()].iter().copied());
+            let body: Vec<u8> =
+                MISSES.iter().flat_map(|load| load.iter().copied().chain(fill())).collect();
+            let kernel = Kernel::new(&body)?;
+            let least = clock.least(WINDOW_RUNS, || {
+                let (one, other) = (memory.link(), memory.link());
+                // SAFETY: both are links of a ring, each of which leads to another one.
+                unsafe { kernel.ticks(WINDOW_ROUNDS, one, other) }
+            });
+            curve.extend(least.map(|cycles| (between as f64, cycles / WINDOW_ROUNDS as f64)));
+        }
+    }
+    Ok(curves)
+}
+
+/// Numbers of instructions in between, a 32nd apart.
+fn widths() -> Vec<usize> {
+    let next = |n: &usize| Some(n + (n / 32).max(4));
+    std::iter::successors(Some(NARROWEST), next).take_while(|n| *n <= WIDEST).collect()
 }
 
 #[cfg(test)]
