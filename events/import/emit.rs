@@ -2,12 +2,21 @@
 //!
 //! The text is parsed back and compared, so nothing that the schema holds can be lost here.
 
-use crate::generated::Generated;
 use anyhow::{Error, Result, ensure};
 use serde::Serialize;
 use std::fmt::Write as _;
 use tma::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};
 use tma::tables::{PmuKind, Table};
+
+/// A table to write: the folder below EVENTS, the comment at its head, and the table itself.
+pub struct Generated {
+    /// `intel` or `amd`.
+    pub folder: &'static str,
+    /// Lines of the comment at the head, without `#`.
+    pub heading: Vec<String>,
+    /// The table.
+    pub table: TableFile,
+}
 
 /// The whole file.
 ///

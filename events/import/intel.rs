@@ -1,14 +1,12 @@
 //! Intel's tables: one machine's vendor files → one [`TableFile`].
 
+use crate::cores;
+use crate::emit::Generated;
 use crate::encoding::normal_name;
 use crate::formulas::{self, Names, names_of, without_hundred};
-use crate::generated::Generated;
 use crate::machines::MACHINES;
-use crate::names;
 use crate::perfmon::Metric;
-use crate::repairs::{self, Fix};
-use crate::signatures;
-use crate::sources::{Read, is_tree, read};
+use crate::sources::{self, Fix, Read, is_tree, read};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -59,7 +57,7 @@ impl Read<'_> {
             texts: shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
-            signature: signatures::of(machine.name),
+            signature: cores::signature(machine.name),
             pipeline: Pipeline {
                 width: shape.width,
                 reorder_buffer: shape.reorder_buffer,
@@ -140,7 +138,7 @@ impl Made<'_> {
 
     fn event(&mut self, name: &str) -> Result<()> {
         let mut spec = self.read.core().spec(name)?;
-        for repair in repairs::of(self.read.machine.name, name) {
+        for repair in sources::repairs_of(self.read.machine.name, name) {
             if let Fix::Umask(umask) = repair.what {
                 spec.umask = umask;
                 let note = format!("Repaired {name}: {}.", repair.why);
@@ -175,13 +173,13 @@ impl Made<'_> {
         } else if tree || percent {
             None
         } else {
-            names::unit(&id, &m.count_domain, percent_formula)
+            unit(&id, &m.count_domain, percent_formula)
         };
         let estimate = match latencies.first().map(|l| self.events[l].default) {
-            None => names::estimate(&m.count_domain),
-            Some(None) => Some(names::SAMPLED_LATENCY),
-            Some(Some(mean)) if mean < 0.0 => Some(names::LATENCY_OR_COST),
-            Some(Some(_)) => Some(names::LATENCY_OR_MEAN),
+            None => estimate(&m.count_domain),
+            Some(None) => Some(SAMPLED_LATENCY),
+            Some(Some(mean)) if mean < 0.0 => Some(LATENCY_OR_COST),
+            Some(Some(_)) => Some(LATENCY_OR_MEAN),
         };
         let issues = threshold.map_or("", |t| t.threshold_issues.as_str());
         Ok(NodeSpec {
@@ -251,3 +249,80 @@ fn list(text: &str) -> Vec<String> {
     let items = text.split([';', ',']).map(str::trim).filter(|s| !s.is_empty());
     items.map(str::to_owned).collect()
 }
+
+/// Unit of an info metric; `None` is a ratio, an empty text a plain number.
+pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static str> {
+    let ends = |tails: &[&str]| tails.iter().any(|t| id.ends_with(t));
+    if percent_formula || ends(&["Core_Bound_Likely"]) {
+        return Some("%");
+    }
+    match domain {
+        "GB/sec" => return Some("GB/s"),
+        "MB/sec" => return Some("MB/s"),
+        "Seconds" => return Some("s"),
+        "NanoSeconds" => return Some("ns"),
+        "Count" if ends(&["CLKS"]) => return Some("cycles"),
+        "Count" if ends(&["SLOTS"]) => return Some("slots"),
+        "Clocks_Latency" => return Some("cycles"),
+        "Inst_Metric" if !ends(&["PKI"]) => return Some("instructions"),
+        "Fraction" | "Clocks_Retired" => return None,
+        _ => {}
+    }
+    if ends(&["_BW", "_BW_2T", "BW_Use"]) {
+        Some("GB/s")
+    } else if ends(&[
+        "Utilization",
+        "_MUX",
+        "Coverage",
+        "Mispredict_Ratio",
+        "C0_Wait",
+        "Useless_HWPF",
+        "Retire_Stall",
+    ]) {
+        None
+    } else if ends(&["Frequency"]) {
+        Some("GHz")
+    } else if ends(&["_Power"]) {
+        Some("W")
+    } else if ends(&["GFLOPs"]) {
+        Some("GFLOP/s")
+    } else if ends(&["Latency", "_Cost"]) {
+        Some("cycles")
+    } else if ends(&["PKI", "PKI_Code", "PKI_Code_All", "PKI_Load", "PKI_RFO", "PKI_All"]) {
+        Some("per 1000 instructions")
+    } else if ends(&["MemLoad_Ratio"]) {
+        Some("per 1000 µops")
+    } else if ends(&["IPC"]) {
+        Some("instructions/cycle")
+    } else if ends(&["CPI"]) {
+        Some("cycles/instruction")
+    } else if id.contains("_Ip") || ends(&["_Instructions"]) {
+        Some("instructions")
+    } else {
+        Some("")
+    }
+}
+
+/// Why the value of a node in `domain` is an estimate.
+pub fn estimate(domain: &str) -> Option<&'static str> {
+    if domain.ends_with("_Estimated") {
+        Some("derived from event counts and typical costs, not counted directly")
+    } else if domain.ends_with("_Retired") {
+        Some("counts retired work only; what was thrown away is not in it")
+    } else if domain.ends_with("_Calculated") {
+        Some("calculated from other counts, not counted directly")
+    } else {
+        None
+    }
+}
+
+/// Latency at retirement with a vendor's mean for want of samples.
+pub const LATENCY_OR_MEAN: &str =
+    "cycles at retirement: sampled if possible, else the vendor's mean latency";
+
+/// Latency at retirement with a cost in the formula for want of samples.
+pub const LATENCY_OR_COST: &str =
+    "cycles at retirement: sampled if possible, else a typical cost of each event";
+
+/// Latency at retirement without either.
+pub const SAMPLED_LATENCY: &str = "cycles at retirement, which only sampling gives";

@@ -12,20 +12,16 @@ mod cores;
 mod emit;
 mod encoding;
 mod formulas;
-mod generated;
 mod intel;
 mod linux;
 mod machines;
-mod names;
 mod perfmon;
-mod repairs;
 mod sheet;
-mod signatures;
 mod sources;
 mod verify;
 
 use anyhow::{Context, Result, bail};
-use generated::Generated;
+use emit::Generated;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 

@@ -7,8 +7,7 @@ use crate::encoding::normal_name;
 use crate::formulas::{names_of, parse_vendor};
 use crate::machines::{MACHINES, Metrics};
 use crate::perfmon::Metric;
-use crate::repairs;
-use crate::sources::read;
+use crate::sources::{self, read};
 use anyhow::{Context, Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -75,8 +74,8 @@ fn downstream_of_repairs(table: &Table) -> HashSet<String> {
     let mut skip = HashSet::new();
     for &n in &table.order {
         let node = &table.nodes[usize::from(n)];
-        let repaired =
-            repairs::of(&table.name, &node.id).any(|r| matches!(r.what, repairs::Fix::Formula(..)));
+        let repaired = sources::repairs_of(&table.name, &node.id)
+            .any(|r| matches!(r.what, sources::Fix::Formula(..)));
         let reads = node
             .uses
             .iter()

@@ -3,7 +3,7 @@
 //! Available events: ops dispatched and ops retired (their difference never retired), cycles with an empty op queue
 //! (nothing to dispatch), and cycles in which a dispatch group waited for tokens of a full resource (these overlap).
 
-use super::vendor::{Generation, Vendor};
+use super::slots::{Generation, Vendor};
 use anyhow::{Result, ensure};
 use tma::tables::schema::NodeSpec;
 

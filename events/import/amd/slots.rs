@@ -1,12 +1,55 @@
-//! Zen 4 and later: the two-level tree over dispatch slots that the vendor publishes.
+//! Zen 4 and later: the two-level tree over dispatch slots that the vendor publishes; a generation of Zen cores, and what
+//! its JSON says.
 //!
 //! Thresholds mirror Intel's for the same question (TMA 5: 15 % of the slots at level 1 for the
 //! front end and bad speculation, 20 % for the back end, 70 % for retiring, 10 to 20 % below).
 
-use super::expression;
-use super::vendor::{Generation, Metric, Vendor};
-use anyhow::{Result, bail};
-use tma::tables::schema::NodeSpec;
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use tma::formula::parse;
+use tma::tables::Facts;
+use tma::tables::schema::{EventSpec, NodeSpec};
+
+/// One generation: everything that its JSON does not say.
+pub struct Generation {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// Code names of its products.
+    pub aliases: &'static [&'static str],
+    pub family: u32,
+    /// As the kernel assigns them (`bsp_init_amd` in arch/x86/kernel/cpu/amd.c).
+    pub models: &'static [RangeInclusive<u32>],
+    /// Ops dispatched a cycle, and entries of the retire queue (AMD's software optimization
+    /// guides for families 17h, 19h and 1Ah).
+    pub width: u32,
+    pub reorder_buffer: u32,
+    pub facts: fn() -> Facts,
+    /// Event that counts retired ops.
+    pub retired: &'static str,
+    /// Makes the tree and adds to the notes what it could not say.
+    pub tree: fn(&Generation, &Vendor) -> Result<Vec<NodeSpec>>,
+}
+
+/// Contents of one folder of JSON.
+pub struct Vendor {
+    /// Core events by name.
+    pub events: BTreeMap<String, EventSpec>,
+    /// Events that other PMUs count (L3, data fabric, memory controller).
+    pub elsewhere: BTreeSet<String>,
+    /// Names of the plain events that the list of recommended metrics adds.
+    pub recommended: Vec<String>,
+    /// Metrics in file order.
+    pub metrics: Vec<Metric>,
+}
+
+/// A metric as the vendor writes it.
+pub struct Metric {
+    pub name: String,
+    pub expr: String,
+    pub scale: String,
+    pub groups: Vec<String>,
+}
 
 /// Properties of a node that the JSON lacks: label, threshold, sampling events.
 struct Ours {
@@ -116,11 +159,68 @@ fn node(metric: &Metric, parent: Option<&str>, vendor: &Vendor) -> Result<NodeSp
         label: Some(ours.label.into()),
         parent: parent.map(str::to_owned),
         level: if parent.is_some() { 2 } else { 1 },
-        formula: expression::convert(&metric.expr)?,
+        formula: convert(&metric.expr)?,
         domain: Some("Slots".into()),
         over: Some(over),
         locate: locate.map(|e| (*e).to_owned()).collect(),
         groups: metric.groups.clone(),
         ..Default::default()
     })
+}
+
+/// `d_ratio(a, b)` → `a / b`; `cpu@name\,cmask\=0x6@` → `name:c6`; `instructions` →
+/// `ex_ret_instr`, which is what the kernel counts for it on AMD.
+pub fn convert(text: &str) -> Result<String> {
+    let text = ratios(&modifiers(text)?)?;
+    let expr = parse(&text).with_context(|| text.clone())?;
+    let mut words = String::new();
+    for word in expr.to_string().split_inclusive([' ', '(', ')', ',']) {
+        let (name, rest) = word.split_at(word.trim_end_matches([' ', '(', ')', ',']).len());
+        words += if name == "instructions" { "ex_ret_instr" } else { name };
+        words += rest;
+    }
+    Ok(words)
+}
+
+/// An event's name without its modifiers.
+pub fn base(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
+}
+
+fn modifiers(text: &str) -> Result<String> {
+    let mut parts = text.split('@');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(event) = parts.next() {
+        let (before, Some((name, modifier))) =
+            (out.strip_suffix("cpu"), event.split_once("\\,cmask\\=0x"))
+        else {
+            bail!("event modifier in `{text}` is new");
+        };
+        let cmask = u32::from_str_radix(modifier, 16)?;
+        out = format!("{}{name}:c{cmask}", before.unwrap_or(&out));
+        out += parts.next().unwrap_or_default();
+    }
+    Ok(out)
+}
+
+fn ratios(text: &str) -> Result<String> {
+    const CALL: &str = "d_ratio(";
+    let Some(at) = text.find(CALL) else { return Ok(text.to_owned()) };
+    let inside = &text[at + CALL.len()..];
+    let (mut depth, mut comma, mut end) = (0, None, None);
+    for (i, c) in inside.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => {
+                end = Some(i);
+                break;
+            }
+            ')' => depth -= 1,
+            ',' if depth == 0 => comma = Some(i),
+            _ => {}
+        }
+    }
+    let (Some(comma), Some(end)) = (comma, end) else { bail!("unbalanced `{text}`") };
+    let ratio = format!("(({}) / ({}))", &inside[..comma], &inside[comma + 1..end]);
+    ratios(&format!("{}{ratio}{}", &text[..at], &inside[end + 1..]))
 }
