@@ -1,8 +1,7 @@
 //! The programs as data. Measurements on real machines: docs/results/accuracy.md.
 
-use super::{
-    DefaultSize, Expected, Setup, SizeParameter, Workload, chase, idle, matmul, stream, x86,
-};
+use super::{DefaultSize, Expected, Setup, SizeParameter, Workload, matmul, x86};
+use crate::loops;
 
 /// All programs, in the order they are listed.
 ///
@@ -36,7 +35,7 @@ const BASE: Workload = Workload {
     available: X86,
     rate: None,
     memory: |_| Some(0),
-    build: idle::idle as fn(Setup) -> _,
+    build: loops::idle as fn(Setup) -> _,
 };
 
 /// AMD's nodes: Zen 4's, Zen 5's, then those of Zen 3 and 2; Zen 1 does not distinguish front end
@@ -114,7 +113,7 @@ static LIST: [Workload; 16] = [
         }),
         available: true,
         memory: chain_bytes,
-        build: chase::pointer_chase,
+        build: loops::pointer_chase,
         ..BASE
     },
     Workload {
@@ -139,7 +138,7 @@ static LIST: [Workload; 16] = [
         available: true,
         rate: Some((24.0, "GB/s")),
         memory: Some,
-        build: stream::stream,
+        build: loops::stream,
     },
     Workload {
         name: "dependent-adds",
@@ -250,7 +249,7 @@ static LIST: [Workload; 16] = [
         }),
         available: true,
         memory: chain_bytes,
-        build: chase::tlb_walk,
+        build: loops::tlb_walk,
         ..BASE
     },
     Workload {
@@ -287,7 +286,7 @@ static LIST: [Workload; 16] = [
         iteration: "millisecond",
         repeat: "one of them",
         available: true,
-        build: idle::idle,
+        build: loops::idle,
         ..BASE
     },
     Workload {

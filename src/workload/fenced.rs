@@ -2,8 +2,8 @@
 //! latency probe, for comparison with the loads of a program.
 
 use super::memory::{Pages, Region};
-use super::random::cycle;
-use super::size::parse_size;
+use crate::command_line::parse_size;
+use crate::memory::cycle;
 use std::arch::asm;
 use std::fs;
 use std::time::{Duration, Instant};

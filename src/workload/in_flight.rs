@@ -6,7 +6,7 @@
 //! memory delivers no more.
 
 use super::memory::{Pages, Region, allowance, largest_cache};
-use super::random::cycle;
+use crate::memory::cycle;
 use std::arch::asm;
 use std::time::Instant;
 use tma::{Error, Result};

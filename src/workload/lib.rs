@@ -3,53 +3,45 @@
 //! | file | concern |
 //! |---|---|
 //! | `catalog` | every program as data: name, expected node, parameters |
-//! | `run` | options → checked setup → timed slices → [`Summary`] |
-//! | `copies` | several copies at the same time |
-//! | `memory` | mapped regions, and how much memory a program may use |
-//! | `chase`, `stream`, `matmul`, `idle` | portable loops |
+//! | `run` | options → checked setup → timed slices → [`Summary`]; several copies at the same time |
+//! | `memory` | mapped regions, how much memory a program may use; reproducible random orders |
+//! | `loops`, `matmul` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
 //! | `fenced` | latencies of single loads from each cache and from memory |
 //! | `core_facts` | measured facts of the core |
 //! | `in_flight` | number of cache misses in flight |
-//! | `random`, `size` | reproducible random numbers, sizes as text |
-//! | `launch` | the command line that runs a program |
+//! | `command_line` | sizes as text; the command line that runs a program |
 //!
 //! Every program has a *control*: the same loop without the bottleneck. Nothing here prints;
 //! a copy of a program is single-threaded; programs need no privilege and free their memory. Loops are in assembly
 //! where a compiler could change what is measured, hence `unsafe`.
 
 mod catalog;
-mod chase;
-mod copies;
+mod command_line;
 #[cfg(target_arch = "x86_64")]
 pub mod core_facts;
 #[cfg(target_arch = "x86_64")]
 mod fenced;
-mod idle;
 #[cfg(target_arch = "x86_64")]
 mod in_flight;
-mod launch;
+mod loops;
 mod matmul;
 mod memory;
-mod random;
 mod run;
-mod size;
-mod stream;
 #[cfg_attr(not(target_arch = "x86_64"), path = "x86_absent.rs")]
 mod x86;
-
-pub use catalog::list;
-#[cfg(target_arch = "x86_64")]
-pub use fenced::{Fenced, Triple, caches, fenced_loads};
-#[cfg(target_arch = "x86_64")]
-pub use in_flight::{InFlight, misses_in_flight};
-pub use launch::{command, resolve};
-pub use run::{Options, Rate, Summary, find, run};
-pub use size::parse_size;
 
 use serde::Serialize;
 use tma::Result;
 use tma::tables::{NodeId, Table};
+
+pub use catalog::list;
+pub use command_line::{command, parse_size, resolve};
+#[cfg(target_arch = "x86_64")]
+pub use fenced::{Fenced, Triple, caches, fenced_loads};
+#[cfg(target_arch = "x86_64")]
+pub use in_flight::{InFlight, misses_in_flight};
+pub use run::{Options, Rate, Summary, find, run};
 
 /// A built-in program, and its expected result in a top-down analysis.
 #[derive(Debug, Clone, Serialize)]

@@ -1,6 +1,7 @@
-//! Memory of the programs: mapped regions with a choice of page size, and how much may be used.
+//! Memory of the programs: mapped regions with a choice of page size, how much may be used; and random orders in it, the
+//! same in every run.
 
-use super::size::human;
+use crate::command_line::human;
 use std::fs;
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -199,8 +200,28 @@ pub(super) fn largest_cache() -> Option<u64> {
     let folder = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     folder
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("size")).ok())
-        .filter_map(|text| super::size::parse_size(text.trim()).ok())
+        .filter_map(|text| crate::command_line::parse_size(text.trim()).ok())
         .max()
+}
+
+/// A random cycle through all of `0..n`: `next[i]` follows `i` (Sattolo's algorithm).
+///
+/// # Errors
+/// The memory cannot be allocated.
+pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
+    // A fixed seed: every run has the same order.
+    let mut random = fastrand::Rng::with_seed(0x9E37_79B9_7F4A_7C15);
+    let mut next: Vec<u32> = Vec::new();
+    next.try_reserve_exact(n as usize).map_err(|e| {
+        Error::failed(format!("cannot allocate a random order of {n} elements"))
+            .because(e)
+            .hint("choose a smaller --size")
+    })?;
+    next.extend(0..n);
+    for i in (1..n).rev() {
+        next.swap(i as usize, random.usize(..i as usize));
+    }
+    Ok(next)
 }
 
 #[cfg(test)]
@@ -245,5 +266,18 @@ mod tests {
         assert_eq!(free_in(folder.path()), Some(100));
         write("memory.stat", "anon 200\nfile 700\n");
         assert_eq!(free_in(folder.path()), Some(800));
+    }
+
+    #[test]
+    fn a_cycle_visits_everything_once() {
+        for n in [1u32, 2, 3, 64, 1000] {
+            let next = cycle(n).unwrap();
+            let (mut at, mut seen) = (0, vec![false; n as usize]);
+            for _ in 0..n {
+                assert!(!std::mem::replace(&mut seen[at as usize], true), "{at} twice of {n}");
+                at = next[at as usize];
+            }
+            assert_eq!(at, 0, "back at the start after {n}");
+        }
     }
 }

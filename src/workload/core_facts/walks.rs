@@ -3,9 +3,9 @@
 //! instructions in between.
 
 use super::super::memory::{Pages, Region, allowance, largest_cache};
-use super::super::random::cycle;
 use super::kernel::{Clock, Kernel};
 use super::times::Curve;
+use crate::memory::cycle;
 use std::arch::asm;
 use tma::{Error, Result};
 

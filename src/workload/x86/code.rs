@@ -3,9 +3,9 @@
 //! random number generator.
 
 use super::super::memory::{Executable, Pages, Region};
-use super::super::random::cycle;
 use super::super::{Program, Setup};
 use super::Rounds;
+use crate::memory::cycle;
 use std::arch::asm;
 use tma::{Error, Result};
 
