@@ -22,6 +22,17 @@ enum Accepted {
     Absent,
 }
 
+/// How long a group may wait for its slice: those of 62 groups of other programs, of 4 ms each (PERF_CPU_HRTIMER in
+/// kernel/events/core.c). Profilers of whole trees have about 40.
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+/// How long when another group has waited that long in vain: multiplexing is then not the cause.
+const SHORT_WAIT: Duration = Duration::from_millis(60);
+
+/// Time between two trials.
+const RETRY: Duration = Duration::from_millis(500);
+/// How long a whole group may be without counters.
+const TRIAL: Duration = Duration::from_millis(60);
+
 impl Run<'_, '_> {
     /// Splits `events` into parts that the kernel accepts as groups, and opens them at the first of
     /// `spots` that is present.
@@ -128,15 +139,7 @@ impl Run<'_, '_> {
         smaller
             .then(|| halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect())
     }
-}
 
-/// How long a group may wait for its slice: those of 62 groups of other programs, of 4 ms each (PERF_CPU_HRTIMER in
-/// kernel/events/core.c). Profilers of whole trees have about 40.
-const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// How long when another group has waited that long in vain: multiplexing is then not the cause.
-const SHORT_WAIT: Duration = Duration::from_millis(60);
-
-impl Run<'_, '_> {
     /// The parts to count of a group that gets no counters as a whole. `None`: it gets them, or no part
     /// does either.
     pub(super) fn smaller(
@@ -233,14 +236,7 @@ impl Run<'_, '_> {
         needs.sort_unstable();
         Kind { core, needs }
     }
-}
 
-/// Time between two trials.
-const RETRY: Duration = Duration::from_millis(500);
-/// How long a whole group may be without counters.
-const TRIAL: Duration = Duration::from_millis(60);
-
-impl Run<'_, '_> {
     /// Enters what whole groups have counted since the last reading as counts of their parts.
     pub(super) fn share_wholes(&mut self, opened: &Opened) {
         for (whole, counting) in opened.wholes.iter().zip(&self.counting) {

@@ -339,9 +339,7 @@ impl Run<'_, '_> {
             .because(format!("{events} events at {} places each", self.places.max(1)))
             .hint(format!("ulimit -n {needed}, or fewer nodes (--level, --nodes) or CPUs (-C)"))
     }
-}
 
-impl Run<'_, '_> {
     /// Nothing at all can be counted on this target.
     pub(super) fn nothing_permitted(&self) -> Error {
         let kernel = &self.request.machine.kernel;

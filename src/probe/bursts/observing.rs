@@ -70,9 +70,7 @@ impl Observing {
         let (first, length) = self.ranges.get(&function).copied().unwrap_or_default();
         (first, self.observed[first..first + length].iter().map(|o| o.request).collect())
     }
-}
 
-impl Observing {
     /// The first N requests may have a record quota.
     fn quotas(&self) -> u32 {
         let has = |o: &Observed| matches!(o.request.what, What::Registers { .. });

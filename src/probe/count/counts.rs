@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Result of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// Counts of each function, in the order of the request, or why there are none.
     pub functions: Vec<Result<FunctionCounts, Uncounted>>,

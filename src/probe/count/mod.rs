@@ -16,7 +16,6 @@ use counting::Counting;
 use pmu::Command;
 use pmu::perf::Signals;
 use result::Run;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use tma::Result;
 
@@ -76,14 +75,8 @@ pub fn count_process(
 fn interrupted(wanted: &[Wanted], signal: i32) -> Counts {
     Counts {
         functions: wanted.iter().map(|_| Err(Uncounted::Interrupted)).collect(),
-        wall: Duration::ZERO,
-        exit: None,
         interrupted: Some(signal),
         unplanned: true,
-        remains: false,
-        probes: 0,
-        trampolines: Vec::new(),
-        files: BTreeSet::new(),
-        notes: Vec::new(),
+        ..Counts::default()
     }
 }

@@ -39,17 +39,26 @@ pub struct Instance<P: Probes> {
 impl<P: Probes> Instance<P> {
     /// Changes the prefixes of all counts, before another thread or process with the same counters
     /// runs.
-    ///
-    /// # Errors
-    /// Some could not be changed.
-    pub(super) fn change(&self, memory: &Memory, prefix: Prefixes) -> Result<(), Unprobed> {
-        change(memory, &self.prefixes, prefix).map_err(|e| Unprobed::Prefixes(e.into()))
+    pub(super) fn change(&self, memory: &Memory, to: Prefixes) -> Result<(), Unprobed> {
+        for run in self.prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
+            let (start, end) = (run[0], run[run.len() - 1] + to.len() as u64);
+            let mut bytes = memory.read(start, (end - start) as usize);
+            if bytes.is_empty() {
+                // No error if the process has ended.
+                bytes = to.to_vec();
+            }
+            for prefix in run {
+                let at = (prefix - start) as usize;
+                if let Some(own) = bytes.get_mut(at..at + to.len()) {
+                    own.copy_from_slice(&to);
+                }
+            }
+            memory.write_alive(start, &bytes).map_err(|e| Unprobed::Prefixes(e.into()))?;
+        }
+        Ok(())
     }
 
     /// Tells the trampolines in a forked process its number.
-    ///
-    /// # Errors
-    /// The number cannot be written.
     pub fn number(&self, memory: &Memory, process: i32) -> Result<(), Unprobed> {
         let write = |at| memory.write_alive(at, &process.to_le_bytes());
         self.process.map_or(Ok(()), write).map_err(|e| Unprobed::Number(e.into()))
@@ -63,32 +72,6 @@ impl<P: Probes> Instance<P> {
         }
         self.code.has(address).then(|| address.wrapping_sub(self.bias))
     }
-
-    /// Number of its probes.
-    pub fn probes(&self) -> usize {
-        self.code.jumps().len()
-    }
-}
-
-/// Writes the prefixes of all counts, page by page.
-fn change(memory: &Memory, prefixes: &[u64], to: Prefixes) -> std::io::Result<()> {
-    for run in prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
-        let (start, end) = (run[0], run[run.len() - 1] + to.len() as u64);
-        let mut bytes = memory.read(start, (end - start) as usize);
-        if bytes.is_empty() {
-            // No error if the process has ended.
-            memory.write_alive(start, &to)?;
-            continue;
-        }
-        for prefix in run {
-            let at = (prefix - start) as usize;
-            if let Some(own) = bytes.get_mut(at..at + to.len()) {
-                own.copy_from_slice(&to);
-            }
-        }
-        memory.write_alive(start, &bytes)?;
-    }
-    Ok(())
 }
 
 /// The trampolines of one file in one process, to attribute samples, saved contexts and signals in

@@ -61,9 +61,6 @@ impl Leftovers {
     }
 
     /// Removes the jumps in a stopped process.
-    ///
-    /// # Errors
-    /// The code cannot be written.
     pub fn restore(&self, memory: &Memory) -> io::Result<()> {
         let is_there = |jump: &&Leftover| memory.read(jump.at, JUMP) == jump.now;
         self.all.iter().filter(is_there).try_for_each(|jump| memory.write_all(jump.at, &jump.file))

@@ -72,7 +72,8 @@ where
         let mut waited = |done: usize| progress(done.min(all), all);
         waited(0);
         if known.is_none() {
-            let reading = read(wanted.to_vec(), Arc::clone(&work));
+            let (wanted, own) = (wanted.to_vec(), Arc::clone(&work));
+            let reading = std::thread::spawn(move || targets_with(&wanted, &[], &own));
             match finished(&living, reading, &work, window.signals, &mut waited)? {
                 Ok(targets) => known = probes.take().map(|make| (make(&targets), targets)),
                 Err(signal) => return Ok(Err(signal)),
@@ -93,11 +94,6 @@ where
     Err(Error::not_possible(format!("process {} cannot be probed now", window.pid))
         .because("its code or its mappings change all the time")
         .hint("try again, or count from its start: `tdtool count -- COMMAND`"))
-}
-
-/// Starts reading the files in another thread.
-fn read(wanted: Vec<Wanted>, work: Arc<Work>) -> JoinHandle<Vec<Target>> {
-    std::thread::spawn(move || targets_with(&wanted, &[], &work))
 }
 
 /// Starts planning in another thread.

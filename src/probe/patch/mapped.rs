@@ -55,17 +55,11 @@ pub struct Shared {
 
 impl Shared {
     /// Reads from offset `at` on.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, at)
     }
 
     /// Writes at offset `at`.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, at)
     }
@@ -81,9 +75,6 @@ pub struct Mapped {
 
 impl Mapped {
     /// Maps shared memory at `cells`, that of `common` if there is one, and trampolines at `code`.
-    ///
-    /// # Errors
-    /// The reason why nothing is mapped.
     pub fn new(
         tracee: &Tracee,
         memory: &Memory,

@@ -108,9 +108,9 @@ impl Patched {
         jump.is_some_and(|jump| address < jump.at + jump.bytes.len() as u64)
     }
 
-    /// The jumps.
-    pub fn jumps(&self) -> &[Jump] {
-        &self.jumps
+    /// Number of jumps.
+    pub fn jumps(&self) -> usize {
+        self.jumps.len()
     }
 
     /// The original bytes in the place of a jump.
@@ -122,9 +122,6 @@ impl Patched {
     }
 
     /// Patches the code; restores it if a jump does not lead to its trampoline.
-    ///
-    /// # Errors
-    /// The reason why the code is unchanged.
     pub fn write(&self, memory: &Memory) -> Result<(), Unprobed> {
         let mut failed = None;
         for span in self.spans().filter(|span| !span.jumps.is_empty()) {

@@ -11,7 +11,7 @@ use super::target::{MappedTarget, Target, Work};
 use super::tasks::{Mode, Tasks};
 use super::unprobed::Unprobed;
 use crate::process::{
-    Created, Followed, Follower, Memory, Tracee, follow, mappings, set_gs_base, shares,
+    Created, Followed, Follower, Memory, Tracee, change, follow, mappings, shares,
 };
 use nix::errno::Errno;
 use pmu::Command;
@@ -109,9 +109,6 @@ impl<P: Probes> Patcher<P> {
 
     /// Patches the command from its start and follows it to its end. A signal also ends the
     /// analysis, during which the command is stopped.
-    ///
-    /// # Errors
-    /// The command cannot be started or traced.
     pub fn follow(&mut self, command: &Command, signals: &Signals) -> Result<Followed> {
         self.follow_after(command, signals, &mut |_| Ok(()))
     }
@@ -182,7 +179,7 @@ impl<P: Probes> Patcher<P> {
         for instance in state.instances {
             let target = instance.target;
             let Ok(instance) = Rc::try_unwrap(instance) else { continue };
-            let (file, probes) = (&self.targets[target], instance.probes());
+            let (file, probes) = (&self.targets[target], instance.code.jumps());
             let Instance { plans, shared, .. } = instance;
             if let Err(why) = self.probes.closed(target, file, plans, &shared, probes) {
                 self.refuse(target, why);
@@ -318,7 +315,7 @@ impl<P: Probes> Follower for Patcher<P> {
 
     fn started(&mut self, process: i32, tid: i32) {
         let Some(base) = self.bases.remove(&tid) else { return };
-        match set_gs_base(tid, base) {
+        match change(tid, |registers| registers.gs_base = base) {
             // It was killed, and counts nothing.
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(errno) => self.refuse_all(process, &Unprobed::Apart(errno)),

@@ -49,9 +49,6 @@ pub struct Prepared<P: Probes> {
 impl<P: Probes> Prepared<P> {
     /// Plans and encodes the probes of a file that is mapped in the process of thread `tid`.
     /// `taken` are addresses for other files.
-    ///
-    /// # Errors
-    /// The reason why the file is not probed.
     pub fn new(
         probes: &P,
         tid: i32,
@@ -129,9 +126,6 @@ impl<P: Probes> Prepared<P> {
     }
 
     /// Maps its memory in a stopped process, which may run before its code is patched.
-    ///
-    /// # Errors
-    /// The reason why the process is unchanged.
     pub fn map(
         &mut self,
         tracee: &Tracee,
@@ -146,9 +140,6 @@ impl<P: Probes> Prepared<P> {
 
     /// Writes trampolines to the mapped memory, which is not reachable yet, until `end`; whether
     /// all are written.
-    ///
-    /// # Errors
-    /// The memory cannot be written.
     pub fn fill(&mut self, memory: &Memory, end: Option<Instant>) -> Result<bool, Unprobed> {
         while let Some((at, bytes)) = self.pieces.get(self.filled) {
             memory.write_all(*at, bytes).map_err(unwritten)?;
@@ -210,9 +201,6 @@ impl<P: Probes> Prepared<P> {
 
     /// Writes the probes into a stopped process, with these prefixes of counts, if given. `common`
     /// is the memory of another file in the process, if it is to be shared.
-    ///
-    /// # Errors
-    /// The reason why the process is unchanged.
     pub fn apply(
         mut self,
         tracee: &Tracee,
@@ -322,9 +310,6 @@ struct Now<'a> {
 
 impl Now<'_> {
     /// Checks that it is that of the file, except for probes of an earlier run.
-    ///
-    /// # Errors
-    /// It is not.
     fn is_of_file(&self, function: &Function) -> Result<(), Unprobed> {
         let start = self.bias.wrapping_add(function.range.start);
         let now = self.leftovers.read(self.memory, start, function.bytes.len());

@@ -182,9 +182,6 @@ pub struct Work {
 
 impl Work {
     /// Adds a step.
-    ///
-    /// # Errors
-    /// The analysis was cancelled.
     pub fn step(&self) -> Result<(), Unprobed> {
         self.done.fetch_add(1, Ordering::Relaxed);
         match self.is_cancelled.load(Ordering::Relaxed) {

@@ -67,28 +67,21 @@ pub fn watch(
     }
     let mut halting = Halting::new(Following::new(0, tasks, watcher));
     let mut stopped = Duration::ZERO;
-    match ready(&mut halting, pid, &mut stopped) {
-        Ok(true) => {}
-        Ok(false) => {
-            let left = release(&mut halting, pid);
-            detach(&halting);
-            return match left {
-                None => Ok(None),
-                Some(left) => {
-                    Err(Error::not_possible(format!("process {pid} cannot be counted now"))
-                        .because(format!("it has changed meanwhile; {left}")))
-                }
-            };
-        }
-        Err(_) if halting.is_over() => return Err(living.ended("while it was stopped")),
-        Err(why) => {
-            let left = release(&mut halting, pid);
-            let why = left.map_or(why.to_string(), |left| format!("{why}; {left}"));
-            detach(&halting);
-            return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
-                .because(why)
-                .hint("try again, or count from its start: `tdtool count -- COMMAND`"));
-        }
+    let ready = ready(&mut halting, pid, &mut stopped);
+    if ready.is_err() && halting.is_over() {
+        return Err(living.ended("while it was stopped"));
+    }
+    if ready != Ok(true) {
+        let left = release(&mut halting, pid);
+        detach(&halting);
+        let error = Error::not_possible(format!("process {pid} cannot be counted now"));
+        return match (ready, left) {
+            (Ok(_), None) => Ok(None),
+            (Ok(_), Some(left)) => Err(error.because(format!("it has changed meanwhile; {left}"))),
+            (Err(why), left) => Err(error
+                .because(left.map_or(why.to_string(), |left| format!("{why}; {left}")))
+                .hint("try again, or count from its start: `tdtool count -- COMMAND`")),
+        };
     }
     let begin = Instant::now();
     let mut interrupted = None;
@@ -133,10 +126,7 @@ fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<Obstacle> {
         if refused.lasts() || first.elapsed() > VACATING {
             return Some(refused);
         }
-        let pause = pauses.next(first.elapsed());
-        let begin = Instant::now();
-        run(halting, || begin.elapsed() < pause);
-        *ran += begin.elapsed();
+        *ran += run_for(halting, pauses.next(first.elapsed()));
         if halting.is_over() {
             return None;
         }
@@ -159,9 +149,7 @@ fn release(halting: &mut Halting<'_>, pid: i32) -> Option<Obstacle> {
         if first.elapsed() > TRYING {
             return Some(Obstacle::NoneRemoved);
         }
-        let pause = pauses.next(first.elapsed());
-        let begin = Instant::now();
-        run(halting, || begin.elapsed() < pause);
+        run_for(halting, pauses.next(first.elapsed()));
         // One thread is enough.
         let _ = halting.halt(STOPPING);
     }
@@ -179,6 +167,13 @@ fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
             false => rest(last),
         }
     }
+}
+
+/// Lets all threads run for a pause; the time it took.
+fn run_for(halting: &mut Halting<'_>, pause: Duration) -> Duration {
+    let begin = Instant::now();
+    run(halting, || begin.elapsed() < pause);
+    begin.elapsed()
 }
 
 /// Stops a process and has it changed; tries again after temporary obstacles, such as a child of
@@ -211,9 +206,7 @@ fn ready(
             }
             Err(_) => {}
         }
-        let pause = pauses.next(first.elapsed());
-        let begin = Instant::now();
-        run(halting, || begin.elapsed() < pause);
+        run_for(halting, pauses.next(first.elapsed()));
     }
 }
 
@@ -267,7 +260,7 @@ const PARTING: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// One of them may not be traced: then none is.
-pub fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
+fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
     let mut tasks = BTreeMap::new();
     for _ in 0..MOST_SEARCHES {
         let mut any = false;
@@ -307,7 +300,7 @@ fn seized(tid: i32) -> nix::Result<bool> {
 }
 
 /// Untraced threads and processes that share the memory of thread `tid` of `process`.
-pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: i32) -> Vec<i32> {
+fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: i32) -> Vec<i32> {
     let is_new = |tid: &i32| !following.tasks.contains_key(tid) && !has_ended(*tid);
     let own: BTreeSet<i32> = following.tasks.values().copied().collect();
     let others = sharers(tid, process).into_iter().filter(|other| !own.contains(other));
@@ -316,10 +309,7 @@ pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: 
 
 /// Stops all tasks that share the memory of the followed processes, also untraced ones
 /// (CLONE_UNTRACED).
-///
-/// # Errors
-/// The obstacle.
-pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> {
+fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> {
     for _ in 0..MOST_SEARCHES {
         halting.halt(LEAVING)?;
         let mut any = false;
@@ -347,7 +337,7 @@ pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> 
 
 /// Detaches from stopped threads, then from those that run or wait in the kernel. Threads that do
 /// not stop soon are traced until this thread ends.
-pub fn detach(halting: &Halting<'_>) {
+fn detach(halting: &Halting<'_>) {
     let is_halted = |tid: &&i32| halting.halted.contains_key(tid);
     let tasks = &halting.following.tasks;
     for tid in tasks.keys().filter(is_halted) {

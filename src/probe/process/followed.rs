@@ -139,17 +139,6 @@ fn killed(signals: &Signals, leader: i32) -> Option<i32> {
     Some(signal)
 }
 
-/// Sets the base of gs in a stopped thread.
-///
-/// # Errors
-/// It is not stopped, or has ended.
-pub fn set_gs_base(tid: i32, base: u64) -> nix::Result<()> {
-    let pid = Pid::from_raw(tid);
-    let mut registers = ptrace::getregs(pid)?;
-    registers.gs_base = base;
-    ptrace::setregs(pid, registers)
-}
-
 /// The instruction of a stopped thread, if the processor, not another process, raised the signal.
 fn fault(tid: i32, signal: i32) -> Option<u64> {
     let pid = Pid::from_raw(tid);
@@ -188,18 +177,14 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
             let Some(stop) = stop(tid, self.leader) else { continue };
             // Not the end while threads are left: one of them may execute a program under its id.
-            if stop == Stop::Ended && tid == self.leader && self.has_threads(tid) {
+            let is_left = |(other, owner): (&i32, &i32)| *owner == tid && *other != tid;
+            if stop == Stop::Ended && tid == self.leader && self.tasks.iter().any(is_left) {
                 continue;
             }
             any = true;
             self.handle(tid, stop);
         }
         any
-    }
-
-    /// Whether a process has other threads than its first.
-    fn has_threads(&self, process: i32) -> bool {
-        self.tasks.iter().any(|(tid, owner)| *owner == process && *tid != process)
     }
 
     fn handle(&mut self, tid: i32, stop: Stop) {

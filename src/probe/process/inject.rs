@@ -197,12 +197,6 @@ const CALLS: [libc::c_long; 23] = [
     libc::SYS_sendfile,
 ];
 
-/// Whether to restart a call with these `rax` and `orig_rax`.
-fn is_interrupted(result: u64, call: u64) -> bool {
-    // Outside of system calls `orig_rax` is -1.
-    result.cast_signed() == i64::from(-libc::EINTR) && CALLS.contains(&call.cast_signed())
-}
-
 /// Has the kernel restart the system call in which a thread was stopped.
 ///
 /// The kernel restarts most of them. Some return EINTR after any interruption, even a stop by ptrace or an ignored
@@ -212,7 +206,9 @@ fn is_interrupted(result: u64, call: u64) -> bool {
 pub fn restart(tid: i32) {
     let pid = Pid::from_raw(tid);
     let Ok(mut registers) = ptrace::getregs(pid) else { return };
-    if is_interrupted(registers.rax, registers.orig_rax) {
+    let is_interrupted = registers.rax.cast_signed() == i64::from(-libc::EINTR);
+    // Outside of system calls `orig_rax` is -1.
+    if is_interrupted && CALLS.contains(&registers.orig_rax.cast_signed()) {
         registers.rax = (-RESTART).cast_unsigned();
         // If this fails, the thread was killed.
         let _ = ptrace::setregs(pid, registers);
@@ -227,9 +223,6 @@ const GET_RSEQ: libc::c_uint = 0x420f;
 const SEQUENCE: u64 = 8;
 
 /// The blocked signals of a stopped thread; in sigsuspend(2) and the like those blocked otherwise.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
 pub fn mask(tid: i32) -> Result<u64> {
     let mut mask = 0_u64;
     // SAFETY: the kernel writes as many bytes as the third argument says to where the last one points.
@@ -238,9 +231,6 @@ pub fn mask(tid: i32) -> Result<u64> {
 }
 
 /// Blocks these signals, and no others, in a stopped thread.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
 pub fn set_mask(tid: i32, mask: u64) -> Result<()> {
     // SAFETY: the kernel reads as many bytes as the third argument says from where the last one points.
     let got = unsafe { libc::ptrace(SET_MASK, tid, size_of::<u64>(), &raw const mask) };

@@ -51,9 +51,6 @@ impl Memory {
     }
 
     /// Writes bytes, also to code that is mapped read-only (a private copy of the pages).
-    ///
-    /// # Errors
-    /// It is not mapped, or the process has ended.
     pub fn write_all(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all_at(bytes, address)
     }
@@ -67,14 +64,6 @@ impl Memory {
             io::ErrorKind::WriteZero => Ok(()),
             _ => Err(error),
         })
-    }
-
-    /// Writes one byte, also to code that is mapped read-only (a private copy of the page).
-    ///
-    /// # Errors
-    /// It is not mapped, or the process has ended.
-    pub fn write(&self, address: u64, byte: u8) -> io::Result<()> {
-        self.0.write_all_at(&[byte], address)
     }
 }
 
@@ -242,11 +231,22 @@ fn vacant_but(pid: i32, mappings: &[Mapping], growth: u64) -> Vec<Range<u64>> {
     free
 }
 
-/// Start of the heap, which may not be mapped yet: field 47 of proc_pid_stat(5).
+/// Start of the heap, which may not be mapped yet.
 fn heap(pid: i32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat(pid, 47)?.parse().ok()
+}
+
+/// A field of proc_pid_stat(5) from the third on.
+pub fn stat(tid: i32, field: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
     // The second field, a name in parentheses, may have spaces.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(47 - 3)?.parse().ok()
+    stat.rsplit_once(')')?.1.split_whitespace().nth(field - 3).map(str::to_owned)
+}
+
+/// The number in a line of proc_pid_status(5).
+pub fn status(tid: i32, name: &str) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
 /// An address for `length` bytes with all distances to `module` below `reach`: in the widest range,

@@ -29,11 +29,11 @@ mod vacating;
 mod xstate;
 
 pub use attached::{Watched, watch};
-pub use followed::{Created, Followed, Follower, MOST_APART, MOST_CALLS, follow, set_gs_base};
+pub use followed::{Created, Followed, Follower, MOST_APART, MOST_CALLS, follow};
 pub use halting::Watcher;
 pub use memory::{Image, Mapping, Memory, PAGE, mappings, near, vacant, vacant_yet};
 pub use seize::{Living, shares};
-pub use thread::{Kind, Registers, registers};
+pub use thread::{Kind, Registers, change, registers};
 pub use traced::{Event, Traced};
 pub use tracee::{Tracee, seccomp};
 pub use xstate::{Vectors, vectors};

@@ -1,7 +1,7 @@
 //! A live process before it is traced, and the processes that share its memory (`unsafe`: kcmp(2), missing in nix);
 //! the beginning of tracing, and why it is refused.
 
-use super::memory::Memory;
+use super::memory::{Memory, stat, status};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::{Pid, gettid};
@@ -31,23 +31,19 @@ pub fn seize(tid: i32, options: Options) -> nix::Result<()> {
 
 /// The error that `what` cannot be traced.
 pub fn refused(what: &str, tid: i32, errno: Errno) -> Error {
-    let error = Error::not_possible(format!("cannot trace {what}")).because(errno.desc());
-    if let Some(tracer) = tracer(tid) {
-        return Error::not_possible(format!("cannot trace {what}"))
+    let error = Error::not_possible(format!("cannot trace {what}"));
+    match (tracer(tid), errno) {
+        (Some(tracer), _) => error
             .because(format!("process {tracer} traces it: a debugger, strace or itself"))
-            .hint("end that first");
-    }
-    match errno {
-        Errno::EPERM | Errno::EACCES => error.hint(remedy()),
-        _ => error,
+            .hint("end that first"),
+        (None, Errno::EPERM | Errno::EACCES) => error.because(errno.desc()).hint(remedy()),
+        (None, _) => error.because(errno.desc()),
     }
 }
 
 /// The tracer of a thread.
 pub fn tracer(tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
-    tracer.trim().parse().ok().filter(|pid| *pid != 0)
+    status(tid, "TracerPid:").filter(|pid| *pid != 0)
 }
 
 /// The tracer of a thread, after waiting for ending threads of our own, which then detach.
@@ -137,20 +133,14 @@ pub fn threads(pid: i32) -> Vec<i32> {
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The fields of proc_pid_stat(5) from the third on.
-fn stat(tid: i32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-    Some(stat.rsplit_once(')')?.1.trim_start().to_owned())
-}
-
-/// Field 22: start time.
+/// The start time of a process.
 fn started(pid: i32) -> Option<u64> {
-    stat(pid)?.split_whitespace().nth(22 - 3)?.parse().ok()
+    stat(pid, 22)?.parse().ok()
 }
 
 /// The state of a thread.
 pub fn state(tid: i32) -> Option<char> {
-    stat(tid)?.chars().next()
+    stat(tid, 3)?.chars().next()
 }
 
 /// Whether a thread is gone or a zombie.

@@ -158,9 +158,7 @@ impl Traced {
             _ => Stepped::Failed,
         }
     }
-}
 
-impl Traced {
     pub(super) fn interrupt(&mut self, tid: i32) {
         if let Some(task) = self.tasks.get_mut(&tid)
             && !task.interrupted

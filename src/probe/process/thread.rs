@@ -6,13 +6,12 @@
 //! must be removed while the thread that hit it executes the instruction, during which the other threads of its process
 //! are stopped.
 
-use super::memory::Memory;
+use super::memory::{Memory, status};
 use nix::Result;
 use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use pmu::perf::Resume;
-use std::fs;
 
 /// A traced thread.
 #[derive(Debug)]
@@ -58,9 +57,7 @@ impl Process {
 
 /// The process of a thread; the thread itself if unknown.
 pub fn process_of(tid: i32) -> i32 {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    group.and_then(|number| number.trim().parse().ok()).unwrap_or(tid)
+    status(tid, "Tgid:").unwrap_or(tid)
 }
 
 /// The registers of a stopped thread, without vector and x87 registers.
@@ -82,9 +79,6 @@ pub struct Registers {
 const DEBUG_FLAGS: u64 = 1 << 16 | 1 << 8;
 
 /// The registers of a thread.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
 pub fn registers(tid: i32) -> Result<Registers> {
     let r = ptrace::getregs(Pid::from_raw(tid))?;
     Ok(Registers {
@@ -99,25 +93,17 @@ pub fn registers(tid: i32) -> Result<Registers> {
     })
 }
 
-/// Moves the instruction pointer.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
-pub fn set_pointer(tid: i32, address: u64) -> Result<()> {
+/// Changes registers of a stopped thread.
+pub fn change(tid: i32, how: impl FnOnce(&mut libc::user_regs_struct)) -> Result<()> {
     let mut registers = ptrace::getregs(Pid::from_raw(tid))?;
-    registers.rip = address;
+    how(&mut registers);
     ptrace::setregs(Pid::from_raw(tid), registers)
 }
 
 /// Lets the next instruction run although a debug register holds its address: sets RF (Intel SDM
 /// vol. 3, 19.3.1.1).
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
 pub fn skip_breakpoint(tid: i32) -> Result<()> {
-    let mut registers = ptrace::getregs(Pid::from_raw(tid))?;
-    registers.eflags |= 1 << 16;
-    ptrace::setregs(Pid::from_raw(tid), registers)
+    change(tid, |registers| registers.eflags |= 1 << 16)
 }
 
 /// Cause of a SIGTRAP.
@@ -142,29 +128,6 @@ pub fn trap(tid: i32) -> Trap {
     }
 }
 
-/// Sets the execution breakpoints of a thread in its debug registers 0 to 3.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended; others if the hardware refuses, as when all are in
-/// use.
-pub fn set_debug_registers(tid: i32, addresses: [Option<u64>; 4]) -> Result<()> {
-    let write = |register: usize, value: u64| {
-        let offset = std::mem::offset_of!(libc::user, u_debugreg) + register * 8;
-        let offset = std::ptr::without_provenance_mut(offset);
-        ptrace::write_user(Pid::from_raw(tid), offset, value as libc::c_long)
-    };
-    write(7, 0)?;
-    let mut control = 0;
-    for (number, address) in addresses.into_iter().enumerate() {
-        if let Some(address) = address {
-            write(number, address)?;
-            // L0 to L3; type 0 (execution) and length 0 in the upper half (Intel SDM vol. 3, 19.2.4).
-            control |= 1 << (2 * number);
-        }
-    }
-    if control == 0 { Ok(()) } else { write(7, control) }
-}
-
 /// Kind of breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
@@ -178,29 +141,43 @@ pub enum Kind {
 /// The instruction.
 const INT3: u8 = 0xcc;
 
-/// Sets the debug registers of a stopped thread, if they differ.
+/// Sets the execution breakpoints of a stopped thread in its debug registers 0 to 3, if they differ.
 ///
 /// # Errors
-/// The thread is not stopped, or the hardware refuses the addresses.
+/// The thread is not stopped, or the hardware refuses the addresses, as when all are in use.
 pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
-    if task.slots != slots {
-        set_debug_registers(tid, slots)?;
-        task.slots = slots;
+    if task.slots == slots {
+        return Ok(());
     }
+    let write = |register: usize, value: u64| {
+        let offset = std::mem::offset_of!(libc::user, u_debugreg) + register * 8;
+        let offset = std::ptr::without_provenance_mut(offset);
+        ptrace::write_user(Pid::from_raw(tid), offset, value as libc::c_long)
+    };
+    write(7, 0)?;
+    let mut control = 0;
+    for (number, address) in slots.into_iter().enumerate() {
+        if let Some(address) = address {
+            write(number, address)?;
+            // L0 to L3; type 0 (execution) and length 0 in the upper half (Intel SDM vol. 3, 19.2.4).
+            control |= 1 << (2 * number);
+        }
+    }
+    if control != 0 {
+        write(7, control)?;
+    }
+    task.slots = slots;
     Ok(())
 }
 
 /// Writes `int3` at the wanted addresses of a process, and removes it elsewhere.
-///
-/// # Errors
-/// `EIO`: its memory cannot be opened or written.
 pub fn patch(pid: i32, process: &mut Process, wanted: &[u64]) -> Result<()> {
     let is_wanted = |(address, _): &(u64, u8)| wanted.contains(address);
     if process.patched.len() == wanted.len() && process.patched.iter().all(is_wanted) {
         return Ok(());
     }
     let memory = Memory::open(pid).map_err(|_| Errno::EIO)?;
-    let write = |address, byte| memory.write(address, byte).map_err(|_| Errno::EIO);
+    let write = |address, byte| memory.write_all(address, &[byte]).map_err(|_| Errno::EIO);
     for (address, byte) in std::mem::take(&mut process.patched) {
         if wanted.contains(&address) {
             process.patched.push((address, byte));

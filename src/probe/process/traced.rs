@@ -19,6 +19,8 @@ const MOST_CALLS: u32 = 10_000;
 const BUSY_POLLS: u32 = 2_000;
 /// Poll interval after them.
 const POLL: Duration = Duration::from_micros(100);
+/// Time limit for killed processes to end.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// An event of a traced command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +58,6 @@ pub(super) enum Handled {
 
 impl Traced {
     /// Starts a command that is to stop at `offset` of the file `image`.
-    ///
-    /// # Errors
-    /// It cannot be started or traced.
     pub fn start(command: &pmu::Command, image: Image, offset: u64, kind: Kind) -> Result<Self> {
         let child = Child::prepare(command)?;
         let leader = child.pid;
@@ -189,7 +188,7 @@ impl Traced {
         let is_patched = process.patched.iter().any(|(patched, _)| *patched == address);
         match trap {
             Trap::Int3 if !is_patched => return own,
-            Trap::Int3 => drop(thread::set_pointer(tid, address)),
+            Trap::Int3 => drop(thread::change(tid, |registers| registers.rip = address)),
             _ => {}
         }
         if process.block == Some(address) {
@@ -253,12 +252,7 @@ impl Traced {
             self.interrupt(tid);
         }
     }
-}
 
-/// Time limit for killed processes to end.
-const ENDING: Duration = Duration::from_secs(2);
-
-impl Traced {
     /// Kills the command and all that it has started.
     pub fn kill(mut self) {
         for id in self.processes.keys() {

@@ -36,9 +36,6 @@ impl Tracee {
     }
 
     /// Its memory.
-    ///
-    /// # Errors
-    /// As [`Memory::open`].
     pub fn memory(&self) -> std::io::Result<Memory> {
         Memory::open(self.tid)
     }
@@ -53,7 +50,8 @@ impl Tracee {
     }
 
     /// Maps executable memory at these addresses; the number of mappings made. `own` is such memory
-    /// and overwritten.
+    /// and overwritten: the stopped thread executes a loop over mmap(2) in it, since each injected
+    /// call takes two switches to it and back.
     ///
     /// # Errors
     /// Its end was not seen: some of the first mappings may exist.
@@ -63,8 +61,9 @@ impl Tracee {
         own: &Range<u64>,
         ranges: &[Range<u64>],
     ) -> nix::Result<usize> {
-        let ranges = &ranges[..ranges.len().min(most(own.end - own.start))];
-        map_many(self.tid, self.leader, memory, own.start, ranges)
+        let fit = ((own.end - own.start).saturating_sub(PAIRS) / PAIR) as usize;
+        let ranges = &ranges[..ranges.len().min(fit)];
+        map_within(STEP, self.tid, self.leader, memory, own.start, ranges)
     }
 
     /// Unmaps our ranges, with one call if nothing else is between them; the number of ranges that
@@ -144,30 +143,12 @@ const PAIR: u64 = 16;
 /// Most unrelated stops.
 const MOST_STOPS: usize = 16;
 
-/// Number of mappings that fit into `length` bytes.
-pub fn most(length: u64) -> usize {
-    (length.saturating_sub(PAIRS) / PAIR) as usize
-}
-
 /// Maps memory at these addresses with a stopped thread, and restores its registers and blocked
-/// signals. Returns the number of mappings: fewer if one is refused or the thread takes too long.
-/// The loop is written to `at`, in our executable memory.
+/// signals. Returns the number of mappings: fewer if one is refused or the thread takes longer than
+/// `most`. The loop is written to `at`, in our executable memory.
 ///
 /// # Errors
 /// As [`super::inject::call`].
-///
-/// The stopped thread executes a loop over mmap(2), since each injected call takes two switches to it and back.
-pub fn map_many(
-    tid: i32,
-    leader: i32,
-    memory: &Memory,
-    at: u64,
-    ranges: &[Range<u64>],
-) -> Result<usize> {
-    map_within(STEP, tid, leader, memory, at, ranges)
-}
-
-/// Implements [`map_many`] with a time limit of `most`.
 fn map_within(
     most: Duration,
     tid: i32,
@@ -209,13 +190,9 @@ fn map_within(
     restored.and(unblocked)?;
     let pairs = now.rbx.saturating_sub(at + PAIRS) / PAIR;
     let next = ranges.get(pairs as usize);
-    let is_mapped = next.is_some_and(|next| is_mapped(now.rip.wrapping_sub(at), now.rax, next));
+    let is_after = MAPPED.contains(&now.rip.wrapping_sub(at));
+    let is_mapped = is_after && next.is_some_and(|next| now.rax == next.start);
     Ok(pairs as usize + usize::from(is_mapped))
-}
-
-/// Whether a thread stopped at offset `at` has mapped the pair that rbx points to.
-fn is_mapped(at: u64, result: u64, pair: &Range<u64>) -> bool {
-    MAPPED.contains(&at) && result == pair.start
 }
 
 /// Runs the thread to the breakpoint at the end of the loop, or interrupts it after `most`; its

@@ -53,8 +53,7 @@ fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Obstacle> {
         Some(Stack { pointer: registers.rsp, control: registers.fs_base })
     };
     let stacks: Vec<Stack> = halting.halted.keys().filter_map(stack).collect();
-    let held = holds(tracee.tid, &memory, &mappings, &ranges, &stacks)?;
-    if let Some(at) = held {
+    if let Some(at) = holds(tracee.tid, &memory, &mappings, &ranges, &stacks)? {
         return Err(Obstacle::Held(at));
     }
     match tracee.unmap(&memory, &mappings, &ranges) {
@@ -102,9 +101,6 @@ impl Stack {
 
 /// The address of a word that is an address in one of these ranges. Stack below the red zone of a
 /// thread's stack pointer is unused and skipped.
-///
-/// # Errors
-/// Why this is unknown.
 pub fn holds(
     tid: i32,
     memory: &Memory,
@@ -112,8 +108,8 @@ pub fn holds(
     ranges: &[Range<u64>],
     stacks: &[Stack],
 ) -> Result<Option<u64>, Obstacle> {
-    let is_own = |m: &Mapping| ranges.iter().any(|range| range.contains(&m.start));
-    let all: Vec<&Mapping> = mappings.iter().filter(|m| may_save(m) && !is_own(m)).collect();
+    let is_searched = |m: &&Mapping| may_save(m) && !is_in(m.start, ranges);
+    let all: Vec<&Mapping> = mappings.iter().filter(is_searched).collect();
     if all.iter().map(|m| m.end - m.start).sum::<u64>() > MOST_ADDRESSES {
         return Err(Obstacle::Addresses);
     }
@@ -147,8 +143,7 @@ pub fn holds(
                 // The first page begins with unused stack.
                 let skipped = lowest.map_or(0, |sp| sp.saturating_sub(start) as usize / 8);
                 let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-                let is_ours = |word: u64| ranges.iter().any(|range| range.contains(&word));
-                let found = words.enumerate().skip(skipped).find(|(_, word)| is_ours(*word));
+                let found = words.enumerate().skip(skipped).find(|(_, word)| is_in(*word, ranges));
                 if let Some((number, _)) = found {
                     return Ok(Some(start + 8 * number as u64));
                 }
@@ -163,7 +158,7 @@ pub fn holds(
 /// devices.
 fn may_save(mapping: &Mapping) -> bool {
     let path = mapping.path.as_str();
-    let is_written = mapping.rights.as_bytes().get(1) == Some(&b'w');
+    let is_written = mapping.is_writable();
     let is_readable = mapping.rights.starts_with('r') || is_written;
     let is_device = path.starts_with("/dev/") && !path.starts_with("/dev/shm");
     let is_kernel = path.starts_with("[v");

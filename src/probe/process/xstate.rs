@@ -32,9 +32,6 @@ pub struct Vectors {
 }
 
 /// Reads the vector, mask and x87 registers of a stopped thread.
-///
-/// # Errors
-/// `ESRCH`: it is not stopped, or has ended.
 pub fn vectors(tid: i32) -> Result<Vectors, Errno> {
     Ok(decode(&area(tid)?, component))
 }
