@@ -9,9 +9,8 @@
 
 use super::logs::{allocated, marked};
 use super::pieces::{Labelled, RED_ZONE, falls_through, jump, pop_flags, push_flags, stack, take};
-use super::timed::time;
 use super::trampoline::Patch;
-use super::values::{registers, value};
+use super::values::{registers, time, value};
 use crate::plan::{NoTrampoline, Observer, Request, What};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,

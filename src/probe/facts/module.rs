@@ -52,10 +52,7 @@ impl Module {
     /// # Errors
     /// The reason why none of its code can be probed.
     pub fn read(path: &Path) -> Result<Self, NoCode> {
-        Self::new(contents(path)?)
-    }
-
-    fn new(data: Vec<u8>) -> Result<Self, NoCode> {
+        let data = contents(path)?;
         if let Some(why) = foreign(&data) {
             return Err(why);
         }

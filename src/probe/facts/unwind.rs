@@ -10,7 +10,7 @@ use gimli::{
 };
 use object::elf::PT_LOAD;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _};
+use object::{Endianness, Object, ObjectSection as _};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -34,11 +34,7 @@ pub fn landing_pads<'d>(
     let data = section.uncompressed_data().map_err(NoCode::Section)?;
     let mut frames = EhFrame::new(&data, LittleEndian);
     frames.set_address_size(8);
-    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
-    let bases = BaseAddresses::default()
-        .set_eh_frame(section.address())
-        .set_text(address_of(".text"))
-        .set_got(address_of(".got"));
+    let bases = bases(file);
     let mut entries = frames.entries(&bases);
     while let Some(entry) = entries.next().map_err(unreadable)? {
         let CieOrFde::Fde(partial) = entry else { continue };
@@ -54,6 +50,15 @@ pub fn landing_pads<'d>(
         found.ok_or(NoCode::Exceptions(table))?;
     }
     Ok(pads)
+}
+
+/// Addresses of sections that pointers in the unwind table are relative to.
+fn bases<'d>(file: &impl Object<'d>) -> BaseAddresses {
+    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    BaseAddresses::default()
+        .set_eh_frame(address_of(".eh_frame"))
+        .set_text(address_of(".text"))
+        .set_got(address_of(".got"))
 }
 
 struct Reader<'a> {
@@ -180,12 +185,7 @@ impl Frames {
         });
         let section = elf.section_by_name(".eh_frame");
         let table = section.as_ref().and_then(|s| s.uncompressed_data().ok()).unwrap_or_default();
-        let address_of = |name| elf.section_by_name(name).map_or(0, |section| section.address());
-        let bases = BaseAddresses::default()
-            .set_eh_frame(section.map_or(0, |section| section.address()))
-            .set_text(address_of(".text"))
-            .set_got(address_of(".got"));
-        Ok(Self { table: table.into_owned(), bases, segments: segments.collect() })
+        Ok(Self { table: table.into_owned(), bases: bases(&elf), segments: segments.collect() })
     }
 
     /// The address (p_vaddr) of an offset of the file.

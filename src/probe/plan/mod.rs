@@ -6,15 +6,11 @@
 //! | `room` | free addresses, from which trampolines take theirs; use of the bytes of a function |
 //! | `conservation` | flow conservation: derived counts, checks, hot blocks that need no probe |
 //! | `choose` | instructions that can be patched → [`Placement`]s of the counts of blocks |
-//! | `request` | a request: an instruction, and what to observe of it; branches of a function |
-//! | `loads` | loads and stores of a function |
-//! | `entries` | registers live at the entries of blocks |
+//! | `request` | a request: an instruction, and what to observe of it; branches, loads and entries of a function |
 //! | `observe` | requests → [`Observer`]s |
 
 mod choose;
 mod conservation;
-mod entries;
-mod loads;
 mod observe;
 mod request;
 mod room;
@@ -24,9 +20,9 @@ mod tests;
 
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
-pub use entries::{AtEntry, LiveRegister, at_entries};
-pub use loads::{Load, Unrecorded, loads, stores};
 pub use observe::{Observation, Observer, observe, observe_live};
-pub use request::{Request, What, branches};
+pub use request::{
+    AtEntry, LiveRegister, Load, Request, Unrecorded, What, at_entries, branches, loads, stores,
+};
 pub use room::{PAGE, Room};
 pub use site::{Kind, NoPlace, NoTrampoline, Site, Then};
