@@ -18,9 +18,6 @@ use tma::tables::{Const, Table};
 const ROUNDS: u64 = 4;
 
 /// Compares every metric of every table; returns how many values agree.
-///
-/// # Errors
-/// The list of those that do not.
 pub fn verify(vendor: &Path) -> Result<usize> {
     let (mut agree, mut differ) = (0, Vec::new());
     for machine in MACHINES.iter().filter(|m| matches!(m.metrics, Metrics::Perfmon(_))) {

@@ -29,9 +29,6 @@ pub(super) fn errno(error: std::io::Error) -> Errno {
 impl Events {
     /// Opens an event; a leader starts disabled, a member follows its leader. `cgroups` are those
     /// that a subject may name.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn open(
         &mut self,
         event: &Event,
@@ -63,25 +60,16 @@ impl Events {
     }
 
     /// Starts a group: its members follow the leader.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn enable(&mut self, leader: Handle) -> Result<(), Errno> {
         self.get(leader)?.enable().map_err(errno)
     }
 
     /// Stops a group.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn disable(&mut self, leader: Handle) -> Result<(), Errno> {
         self.get(leader)?.disable().map_err(errno)
     }
 
     /// Reads what the event's `read_format` gives, as words.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> Result<(), Errno> {
         // Large enough for any group: the kernel limits reads to 16 KiB.
         self.buffer.resize(16 * 1024, 0);

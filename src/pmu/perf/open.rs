@@ -237,9 +237,7 @@ impl Run<'_, '_> {
             self.kernel.close(*handle);
         }
     }
-}
 
-impl Run<'_, '_> {
     /// Opens a group that the kernel is known to accept at one place.
     pub(super) fn open_at(
         &mut self,

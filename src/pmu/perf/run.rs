@@ -56,8 +56,44 @@ impl RunHooks for NoHooks {
     fn finish(&mut self) {}
 }
 
+/// The pipe as notes on a run name it.
+pub(super) const CONTROL: &str = "the control pipe";
+
+/// Whether events count, and how long they did.
+#[derive(Debug, Default)]
+pub(super) struct Switched {
+    /// Since when they do not, if so.
+    pub off: Option<Duration>,
+    /// How long they did not, in all, before that.
+    pub passed: Duration,
+    /// When the next reading was due, seen from there.
+    pub left: Duration,
+    /// Command to be carried out.
+    pub asked: Option<Order>,
+    /// How often they were turned on.
+    pub times: u32,
+    /// Commands that are none.
+    pub unknown: u32,
+}
+
+impl Switched {
+    pub(super) fn is_on(&self) -> bool {
+        self.off.is_none()
+    }
+
+    /// Time until `now` in which events counted.
+    pub(super) fn clock(&self, now: Duration) -> Duration {
+        self.off.unwrap_or(now).saturating_sub(self.passed)
+    }
+}
+
 /// First period between readings.
 pub(super) const FIRST: Duration = Duration::from_millis(4);
+/// A slice of the kernel: PERF_CPU_HRTIMER in kernel/events/core.c.
+const SLICE: Duration = Duration::from_millis(4);
+/// Minimum readings of an interval with such groups: every group needs one.
+const PER_INTERVAL: u32 = 4;
+
 /// One run of a measurement.
 pub struct Run<'k, 'r> {
     pub(super) kernel: &'k mut dyn Kernel,
@@ -300,45 +336,7 @@ impl<'k, 'r> Run<'k, 'r> {
         };
         Ok((whole, end))
     }
-}
 
-/// The pipe as notes on a run name it.
-pub(super) const CONTROL: &str = "the control pipe";
-
-/// Whether events count, and how long they did.
-#[derive(Debug, Default)]
-pub(super) struct Switched {
-    /// Since when they do not, if so.
-    pub off: Option<Duration>,
-    /// How long they did not, in all, before that.
-    pub passed: Duration,
-    /// When the next reading was due, seen from there.
-    pub left: Duration,
-    /// Command to be carried out.
-    pub asked: Option<Order>,
-    /// How often they were turned on.
-    pub times: u32,
-    /// Commands that are none.
-    pub unknown: u32,
-}
-
-impl Switched {
-    pub(super) fn is_on(&self) -> bool {
-        self.off.is_none()
-    }
-
-    /// Time until `now` in which events counted.
-    pub(super) fn clock(&self, now: Duration) -> Duration {
-        self.off.unwrap_or(now).saturating_sub(self.passed)
-    }
-}
-
-/// A slice of the kernel: PERF_CPU_HRTIMER in kernel/events/core.c.
-const SLICE: Duration = Duration::from_millis(4);
-/// Minimum readings of an interval with such groups: every group needs one.
-const PER_INTERVAL: u32 = 4;
-
-impl Run<'_, '_> {
     /// The kernel multiplexes groups in slices of 4 ms in a fixed order. A program whose phases are about as long as a
     /// round is then always seen at the same point of them, and nothing in the counts shows it. So at each reading a
     /// random half of the groups, or fewer, is enabled for the time until the next, whose length is random, too; the

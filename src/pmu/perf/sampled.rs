@@ -73,18 +73,12 @@ pub struct Sampled {
 
 impl Sampled {
     /// Opens it.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn open(opening: &Opening<'_>) -> Result<Self, Errno> {
         let counter = builder(opening).build().map_err(errno)?;
         Ok(Self { counter, counts_lost: opening.format.read_format == FORMAT_LOST })
     }
 
     /// Opens it in the group of `leader`.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn open_in(opening: &Opening<'_>, leader: &mut Self) -> Result<Self, Errno> {
         let counter = builder(opening).build_with_group(&mut leader.counter).map_err(errno)?;
         Ok(Self { counter, counts_lost: opening.format.read_format == FORMAT_LOST })
@@ -114,9 +108,6 @@ impl Sampled {
     }
 
     /// Redirects its records to the ring buffer of `other`; both must be on the same CPU.
-    ///
-    /// # Errors
-    /// The kernel's answer.
     pub fn redirect(&self, other: &Self) -> Result<(), Errno> {
         // PERF_EVENT_IOC_SET_OUTPUT of linux/perf_event.h: _IO('$', 5).
         const SET_OUTPUT: libc::c_ulong = 0x2405;

@@ -28,6 +28,9 @@ const COST_IN_INTERVALS: u32 = 400;
 pub(super) const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Number of frames from which the rate of readings is reduced because of their cost: half remain.
 const ENOUGH: usize = 24;
+/// Events of one CPU from which on it is visited to read them: reading one from another CPU interrupts
+/// that, which costs more than half as much as going there.
+const VISIT_FROM: usize = 4;
 
 impl Run<'_, '_> {
     /// Waits, reads and emits intervals until the end.
@@ -226,13 +229,7 @@ impl Run<'_, '_> {
             let _ = self.kernel.disable(handle);
         }
     }
-}
 
-/// Events of one CPU from which on it is visited to read them: reading one from another CPU interrupts
-/// that, which costs more than half as much as going there.
-const VISIT_FROM: usize = 4;
-
-impl Run<'_, '_> {
     /// Reads all groups; `delta` has the counts since the last reading.
     pub(super) fn read(&mut self, opened: &Opened) {
         self.read_beside(opened, None);

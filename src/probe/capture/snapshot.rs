@@ -261,9 +261,6 @@ pub mod number {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     /// Writes it.
-    ///
-    /// # Errors
-    /// That of the serializer.
     pub fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{value:#x}"))
     }
@@ -283,9 +280,6 @@ pub mod numbers {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     /// Writes them.
-    ///
-    /// # Errors
-    /// That of the serializer.
     pub fn serialize<S: Serializer>(values: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(values.iter().map(|value| format!("{value:#x}")))
     }
@@ -307,9 +301,6 @@ pub mod arrays {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     /// Writes them, two digits for each byte.
-    ///
-    /// # Errors
-    /// That of the serializer.
     pub fn serialize<S: Serializer, const N: usize>(
         all: &[[u8; N]],
         serializer: S,

@@ -79,9 +79,6 @@ pub struct Function {
 impl Function {
     /// Analyses the function at `range` of `module`. `entered` are the addresses that may be
     /// reached from elsewhere.
-    ///
-    /// # Errors
-    /// The reason why it cannot be probed.
     pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, NoCode> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err(NoCode::Length);

@@ -48,9 +48,6 @@ pub struct Module {
 
 impl Module {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// The reason why none of its code can be probed.
     pub fn read(path: &Path) -> Result<Self, NoCode> {
         let data = contents(path)?;
         if let Some(why) = foreign(&data) {

@@ -104,9 +104,6 @@ impl Tracee {
 }
 
 /// Seccomp mode of a thread: 0 if its system calls are not filtered (proc_pid_status(5)).
-///
-/// # Errors
-/// The thread has ended.
 pub fn seccomp(tid: i32) -> io::Result<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));

@@ -32,9 +32,6 @@ pub(super) struct Kernel(Executable);
 
 impl Kernel {
     /// Generates a loop.
-    ///
-    /// # Errors
-    /// There is no memory, or none that is executable.
     pub fn new(body: &[u8]) -> Result<Self> {
         let mut code = vec![NOP; HEAD];
         code.extend(body);
@@ -122,9 +119,6 @@ const RATE_RUNS: usize = 150;
 const BYTES: u64 = 4096;
 
 /// Measures all rates.
-///
-/// # Errors
-/// There is no memory, or none that is executable.
 pub(super) fn rates(clock: &Clock) -> Result<Rates> {
     let memory = Region::new(BYTES, Pages::Default)?;
     let at: *const u8 = memory.start();

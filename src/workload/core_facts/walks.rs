@@ -131,9 +131,6 @@ impl Memory {
     }
 
     /// Cycles per load of a flushed line: the latency of memory, independent of caches.
-    ///
-    /// # Errors
-    /// As [`Memory::walk`].
     pub fn flushed(&mut self, clock: &Clock) -> Result<Option<f64>> {
         // Each in its own page: no prefetcher follows, and a huge page holds 512.
         self.ring(FLUSHED, |i| i * PAGE + i % (PAGE / LINE) * LINE)?;
@@ -157,9 +154,6 @@ impl Memory {
     /// Bytes of the most pages of which one line each takes no longer than as many adjacent lines:
     /// their translations cost nothing. Infinite if that holds for the most pages tried: then one
     /// translation covers many, in a guest and in its host.
-    ///
-    /// # Errors
-    /// As [`Memory::walk`].
     pub fn reach(&mut self, clock: &Clock) -> Result<f64> {
         let walk = Kernel::new(&LOAD.repeat(LOADS as usize))?;
         let mut reach = 0.0;
