@@ -1,8 +1,8 @@
 //! Commands of tdtool that show more of some code, as a shell takes them.
 
 use report::documents::Report;
+use report::documents::command::found;
 use report::documents::estimate::Estimate;
-use report::documents::measured_command::found;
 use std::path::Path;
 use tma::Address;
 use tma::shell::quoted;

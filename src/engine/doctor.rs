@@ -12,8 +12,8 @@ use pmu::machine::{
     Finding, Level, Load, Machine, Root, TableMatch, Ticks, countable, findings, unknown_model,
 };
 use pmu::perf;
+use report::documents::doctor;
 use report::documents::doctor::{Document, TableInfo};
-use report::documents::identity;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::tables::Library;
@@ -46,7 +46,7 @@ pub fn examine(
         found.insert(0, hides);
     }
     let answers = core.answers().cloned();
-    let mut identity = identity::identity(machine, library)?;
+    let mut identity = doctor::identity(machine, library)?;
     // The self-test ran on the first kind of core.
     if let (Some(answers), None) = (&answers, uarch) {
         identity.settle(answers.into(), library)?;

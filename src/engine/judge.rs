@@ -4,7 +4,7 @@
 
 use isa::code::parse_hex;
 use isa::deps::Code;
-use report::documents::model_errors::{Accuracy, ClassAccuracy, Judged, ModelErrors, SCHEMA};
+use report::documents::block::{Accuracy, ClassAccuracy, ERRORS_SCHEMA, Judged, ModelErrors};
 use std::collections::HashMap;
 use tma::{Core, Error, Result};
 
@@ -70,7 +70,7 @@ pub fn judge(results: &str, predictions: &str) -> Result<ModelErrors> {
     judged.sort_by(|a, b| b.error.total_cmp(&a.error));
     judged.truncate(WORST);
     Ok(ModelErrors {
-        schema: SCHEMA,
+        schema: ERRORS_SCHEMA,
         measured,
         not_ok,
         not_predicted,

@@ -2,9 +2,9 @@
 
 use profile::hot::{StackFrame, half_width};
 use report::documents::Report;
-use report::documents::phases::{Phase, PhaseFunction, PhaseValue};
+use report::documents::report_parts::Timeline;
+use report::documents::report_parts::{Phase, PhaseFunction, PhaseValue};
 use report::documents::series::{Interval, Series, level_1, software};
-use report::documents::timeline::Timeline;
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -6,7 +6,7 @@ use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Code, Window};
 use isa::latency::Source;
 use isa::ports::{Ports, Uops, spread};
-use report::documents::prediction::{
+use report::documents::block::{
     CarriedLatency, IssueWidth, PortRow, PredictedBound, Prediction, Pressure,
 };
 use tma::Result;
@@ -20,7 +20,7 @@ const RUNS: u32 = 3;
 /// use engine::core_model::CoreModel;
 /// use engine::predict::Predictor;
 /// use isa::code::parse_hex;
-/// use report::documents::prediction::PredictedBound;
+/// use report::documents::block::PredictedBound;
 /// use std::sync::Arc;
 /// use tma::Core;
 ///

@@ -29,7 +29,7 @@ pub fn feed(data: &[u8]) {
     if let Err(error) = report::documents::report_file::read(&path) {
         assert!(error.cause().is_some(), "{error:?}");
     }
-    let evidence = report::documents::evidence_file::read(&path);
+    let evidence = report::documents::evidence::read(&path);
     if let Err(error) = evidence.and_then(|found| engine::estimate::replay(found, &LIBRARY)) {
         assert!(!error.what().is_empty(), "{error:?}");
     }

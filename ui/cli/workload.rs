@@ -2,7 +2,7 @@
 
 use super::output::{page, print};
 use clap::{Args, Subcommand, ValueEnum};
-use report::documents::workload::{Catalog, Run};
+use report::documents::microbench::{Catalog, Run};
 use report::render::{json, workload as render};
 use std::process::ExitCode;
 use tma::Result;

@@ -8,7 +8,7 @@ use profile::hot::{Annotated, Calls, Summary, Thread};
 use report::documents::Report;
 use report::documents::diff::Diff;
 use report::documents::estimate::Estimate;
-use report::documents::explanations::Explanations;
+use report::documents::report_file::Explanations;
 use std::path::PathBuf;
 use std::sync::Arc;
 

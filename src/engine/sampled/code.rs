@@ -16,7 +16,7 @@ use pmu::Command;
 use profile::files::{Gap, SearchPaths};
 use profile::hot::{Filter, HotBlock, HotFunction, Profile};
 use report::documents::Report;
-use report::documents::code_shape::shape;
+use report::documents::diff::timed::shape;
 use report::documents::report_code::{BlockRow, EventPart, FunctionRow, LoopRow, Sampled};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::located::Located;
 use profile::counts::{Match, Names};
 use profile::hot::{FunctionReads, Profile, ReadSum, Reads};
-use report::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
+use report::documents::report_parts::{FunctionNode, FunctionTree, PerFunction};
 use report::flame::Breakdown;
 use std::sync::Arc;
 use tma::counts::{Counts, GroupCounts, Reading};

@@ -10,7 +10,7 @@ use probe::facts::Function;
 use probe::plan::{AtEntry, LiveRegister, Request, at_entries};
 use report::documents::Purpose;
 use report::documents::count::Count;
-use report::documents::values::{ValueRow, ValuesAt};
+use report::documents::count::{ValueRow, ValuesAt};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

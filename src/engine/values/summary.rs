@@ -1,6 +1,6 @@
 //! Values of a register at the sampled entries of a block, in few words.
 
-use report::documents::values::{RegionShare, RegisterRow, ValueKind, ValueShare};
+use report::documents::count::{RegionShare, RegisterRow, ValueKind, ValueShare};
 use std::collections::BTreeMap;
 
 /// Most distinct values that are all listed.

@@ -1,11 +1,14 @@
-//! Abilities of this machine, causes and remedies of the rest: `tdtool.doctor/1`.
+//! Abilities of this machine, causes and remedies of the rest: `tdtool.doctor/1`. Which processor it is, by what, and what
+//! contradicts: `tdtool.identity/1`. Facts of a core that were measured, beside what is stated of it.
 
-use super::facts::Row;
-use super::identity;
-use pmu::machine::{Container, Finding, Machine, SeccompMode, TableMatch};
+use pmu::machine::{Container, Finding, Kind as CoreKind, Machine, SeccompMode, TableMatch};
 use serde::Serialize;
+use tma::Result;
+use tma::cpuid::Fingerprint;
+use tma::identity::{Identity, Measured, identify, settle};
+use tma::measured::{Fact, Kind};
 use tma::self_test::Answers;
-use tma::tables::Table;
+use tma::tables::{Library, Table};
 
 /// The machine, its permissions, and a finding for each kind of measurement.
 #[derive(Debug, Clone, Serialize)]
@@ -34,7 +37,7 @@ pub struct Document {
     /// The tables of this processor: one, or one per kind of core.
     pub tables: Vec<TableInfo>,
     /// Which processor this is, by what, and what contradicts; for each kind of core.
-    pub identity: identity::Document,
+    pub identity: Identities,
     /// The PMUs in sysfs.
     pub pmus: Vec<PmuInfo>,
     /// `kernel.perf_event_paranoid`.
@@ -48,7 +51,7 @@ pub struct Document {
     /// Answers of the self-test; none where blocks cannot be measured.
     pub self_test: Option<Answers>,
     /// Facts of the core that were measured, now or earlier, beside what is stated of it; none were where it is empty.
-    pub measured: Vec<Row>,
+    pub measured: Vec<FactRow>,
     /// Possible and impossible measurements, with cause and remedy.
     pub findings: Vec<Finding>,
 }
@@ -88,7 +91,7 @@ impl Document {
     pub fn new(
         machine: &Machine,
         tables: Vec<TableInfo>,
-        identity: identity::Document,
+        identity: Identities,
         findings: Vec<Finding>,
     ) -> Self {
         let (kernel, topology) = (&machine.kernel, &machine.topology);
@@ -139,4 +142,101 @@ impl TableInfo {
             topdown_levels: counters.topdown_levels,
         }
     }
+}
+
+/// The identity of a processor: of its first kind of core, and of each.
+#[derive(Debug, Clone, Serialize)]
+pub struct Identities {
+    schema: &'static str,
+    /// The first kind of core.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Each kind of core.
+    pub cores: Vec<KindOfCore>,
+    /// Whether a CPU may be moved between kinds at any time: what was read is of the moment.
+    pub kinds_move: bool,
+}
+
+/// One kind of core.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindOfCore {
+    /// Its CPUs; empty where a dump of CPUID does not name them.
+    pub cpus: Vec<u32>,
+    /// Identity.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Its features, caches and brand.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl Identities {
+    /// Lets rates of the self-test, of the first kind of core, decide what features left open.
+    ///
+    /// # Errors
+    /// A candidate's table cannot be read.
+    pub fn settle(&mut self, measured: Measured, library: &Library) -> Result<()> {
+        self.identity = settle(std::mem::take(&mut self.identity), measured, library)?;
+        if let Some(first) = self.cores.first_mut() {
+            first.identity = self.identity.clone();
+        }
+        Ok(())
+    }
+}
+
+/// Identifies the processor of `machine` with the tables of `library`.
+///
+/// # Errors
+/// A table's head cannot be read.
+pub fn identity(machine: &Machine, library: &Library) -> Result<Identities> {
+    let core = |kind: &CoreKind| {
+        Ok(KindOfCore {
+            cpus: machine.cpus_of(kind),
+            identity: identify(&kind.cpuid, library)?,
+            fingerprint: Fingerprint::of(&kind.cpuid),
+        })
+    };
+    let cores: Vec<KindOfCore> = machine.kinds.iter().map(core).collect::<Result<_>>()?;
+    let identity = cores.first().map(|core| core.identity.clone()).unwrap_or_default();
+    let kinds_move = machine.kinds_move();
+    Ok(Identities { schema: "tdtool.identity/1", identity, cores, kinds_move })
+}
+
+/// How a measured fact and a stated one go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Nothing is stated.
+    OnlyMeasured,
+    /// Not measured.
+    Open,
+    /// The stated value was measured, too (`doctor --toml`): agreement says nothing.
+    SameOrigin,
+    /// Within the error.
+    Agrees,
+    /// Less than stated, of a capacity: what filled it may have needed something else first.
+    Less,
+    /// The measured one is taken.
+    Measured,
+    /// The values differ, and nothing uses the measured one: other guests or a hypervisor may take part of a cache.
+    Differs,
+}
+
+/// A fact in a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactRow {
+    /// Kind of the fact.
+    pub kind: Kind,
+    /// Its name, and the unit of its numbers.
+    pub name: &'static str,
+    /// See `name`.
+    pub unit: &'static str,
+    /// Measured value, or why there is none.
+    #[serde(flatten)]
+    pub fact: Fact,
+    /// The stated value and its source.
+    pub stated: Option<(f64, String)>,
+    /// Agreement of both.
+    pub agreement: Agreement,
+    /// Users of the measured value in place of the stated one.
+    pub wins_for: Vec<&'static str>,
 }

@@ -1,9 +1,8 @@
-//! The estimated top-down tree of a report: what a command's time divides into without a PMU. Shares are from 0
-//! to 1; addresses are p_vaddr, `0x…`.
+//! The estimated top-down tree of a report: what a command's time divides into without a PMU, with the instructions and
+//! source lines of its code. Shares are from 0 to 1; addresses are p_vaddr, `0x…`.
 
-use super::estimate_code::Instruction;
-use super::estimate_lines::SourceLine;
-use super::purpose::Purpose;
+use super::command::Purpose;
+use super::count::LevelShare;
 use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -11,7 +10,6 @@ use std::fmt;
 use std::ops::Range;
 use tma::Address;
 
-pub use super::bottleneck::Bottleneck;
 pub use estimate::{Node, Part, Parts, Share, Source as ShareSource};
 
 /// Values that a piece was measured with in isolation.
@@ -197,9 +195,130 @@ impl Row {
     }
 }
 
+/// The largest part of a time; none where it is not decided which that is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Bottleneck(pub Option<Part>);
+
+impl Bottleneck {
+    /// As in documents: that of the part, or `undecided`.
+    pub fn name(self) -> &'static str {
+        self.0.map_or("undecided", Part::name)
+    }
+
+    /// In words: `memory bound`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+}
+
+impl From<Bottleneck> for String {
+    fn from(of: Bottleneck) -> Self {
+        of.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Bottleneck {
+    type Error = NoPart;
+
+    fn try_from(name: String) -> Result<Self, NoPart> {
+        match Part::of(&name) {
+            None if !["undecided", ""].contains(&name.as_str()) => Err(NoPart(name)),
+            found => Ok(Self(found)),
+        }
+    }
+}
+
+/// A name that no part of the time has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoPart(String);
+
+impl fmt::Display for NoPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no part of the time is called `{}`", self.0)
+    }
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Instruction {
+    /// Its address (p_vaddr).
+    pub address: Address,
+    /// Its bytes, in hex.
+    pub bytes: String,
+    /// Intel syntax.
+    pub text: String,
+    /// Its samples, which are often of the instruction before it.
+    pub samples: u64,
+    /// Share of all samples.
+    pub share: f64,
+    /// Whether it is on the loop-carried critical path.
+    #[serde(default)]
+    pub critical: bool,
+    /// Source file and line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<(String, u32)>,
+    /// Share of a branch's executions mispredicted, *modelled*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mispredicted: Option<f64>,
+    /// Sources of a load's data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelShare>,
+    /// Its shares of the parts of its loop or block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<Causes>,
+}
+
+/// Shares of a loop's or block's time that one of its instructions causes; those of all its instructions sum to the
+/// parts. Retiring by µops, Bad Speculation by mispredictions, Core Bound to the critical path, Memory Bound by what
+/// loads take beyond the first cache; what has no such evidence by samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Causes {
+    /// Share of Retiring.
+    pub retiring: f64,
+    /// Share of Bad Speculation.
+    pub bad_speculation: f64,
+    /// Share of Fetch Latency and Fetch Bandwidth.
+    pub frontend_bound: f64,
+    /// Share of Core Bound and Memory Bound.
+    pub backend_bound: f64,
+    /// Share of the unexplained time.
+    pub unexplained: f64,
+}
+
+impl Causes {
+    /// In the order of the tree's level 1.
+    pub fn level1(self) -> [f64; 5] {
+        let Self { retiring, bad_speculation, frontend_bound, backend_bound, unexplained } = self;
+        [retiring, bad_speculation, frontend_bound, backend_bound, unexplained]
+    }
+}
+
+/// A source line with samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// Its file, as the program names it.
+    pub file: String,
+    /// Its number, from 1.
+    pub line: u32,
+    /// Its text; absent if the file was not found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Share of all samples.
+    pub share: f64,
+    /// Bottleneck of its loops and blocks, or `undecided` where they differ.
+    pub bottleneck: Bottleneck,
+    /// The mean parts of its loops and blocks.
+    pub parts: Parts,
+    /// Its instructions.
+    pub code: Vec<Instruction>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use estimate::Source;
+    use serde_json::{from_value, to_value};
 
     #[test]
     fn values_are_read_as_they_were_written() {
@@ -222,5 +341,33 @@ mod tests {
             let error = serde_json::from_value::<Row>(json).unwrap_err().to_string();
             assert_eq!(error, "the address `18` does not begin with 0x");
         }
+    }
+
+    /// Documents have these names, and older ones others.
+    #[test]
+    fn names_of_sources_and_bottlenecks_are_fixed() {
+        let all = [
+            (Source::Counted, "counted"),
+            (Source::Modelled, "modelled"),
+            (Source::Isolated, "measured in isolation"),
+            (Source::Inferred, "inferred"),
+            (Source::Residual, "residual"),
+            (Source::Excluded, "excluded"),
+            (Source::Bounded, "bounded"),
+            (Source::Sum, "sum of its parts"),
+            (Source::Several, "of several blocks"),
+        ];
+        for (source, name) in all {
+            assert_eq!(to_value(source).unwrap(), name);
+            assert_eq!(source.to_string(), name);
+            assert_eq!(from_value::<Source>(name.into()).unwrap(), source);
+        }
+        assert_eq!(from_value::<Source>("no evidence".into()).unwrap(), Source::Bounded);
+        for (part, name) in [(None, "undecided"), (Some(Part::MemoryBound), "memory_bound")] {
+            assert_eq!(to_value(Bottleneck(part)).unwrap(), name);
+            assert_eq!(from_value::<Bottleneck>(name.into()).unwrap(), Bottleneck(part));
+        }
+        assert_eq!(Bottleneck(Some(Part::MemoryBound)).words(), "memory bound");
+        assert!(from_value::<Bottleneck>("dram".into()).is_err());
     }
 }

@@ -1,7 +1,9 @@
-//! `tdtool.microbench/1`: the result of a microbenchmark, with the core it is about.
+//! Results of tdtool's own code: microbenchmarks, `tdtool.microbench/1`, and built-in programs, of which
+//! `tdtool.workloads/1` are the descriptions and `tdtool.workload/1` is one run.
 
 use serde::Serialize;
 use tma::Core;
+use workload::{Summary, Workload};
 
 /// A result of a microbenchmark.
 #[derive(Debug, Clone, Serialize)]
@@ -19,5 +21,36 @@ impl<T> Document<T> {
     /// A result of this core, with notes on it.
     pub fn new(result: T, core: &Core, notes: Vec<String>) -> Self {
         Self { result, uarch: core.uarch().map(str::to_owned), notes }
+    }
+}
+
+/// Descriptions of built-in programs.
+#[derive(Debug, Serialize)]
+pub struct Catalog<'a> {
+    schema: &'static str,
+    /// The programs.
+    pub workloads: &'a [Workload],
+}
+
+impl<'a> Catalog<'a> {
+    /// The descriptions of `workloads`.
+    pub fn new(workloads: &'a [Workload]) -> Self {
+        Self { schema: "tdtool.workloads/1", workloads }
+    }
+}
+
+/// Result of one run.
+#[derive(Debug, Serialize)]
+pub struct Run<'a> {
+    schema: &'static str,
+    /// Its figures.
+    #[serde(flatten)]
+    pub summary: &'a Summary,
+}
+
+impl<'a> Run<'a> {
+    /// The run that `summary` is of.
+    pub fn new(summary: &'a Summary) -> Self {
+        Self { schema: "tdtool.workload/1", summary }
     }
 }

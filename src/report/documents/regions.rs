@@ -1,8 +1,8 @@
 //! Regions that a program marks, `tdtool.regions/1`.
 
+use super::command::Exit;
 use super::estimate::{Bottleneck, Parts};
-use super::exit::Exit;
-use super::per_function::FunctionNode;
+use super::report_parts::FunctionNode;
 use serde::{Deserialize, Serialize};
 use tma::Address;
 

@@ -1,16 +1,12 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
-use crate::documents::annotated::AnnotatedFunction;
-use crate::documents::conclusion::Conclusion;
+use crate::documents::command::{Exit, recorded};
 use crate::documents::estimate::Estimate;
-use crate::documents::exit::Exit;
 use crate::documents::flame::FlameGraph;
-use crate::documents::per_function::PerFunction;
-use crate::documents::phases::Phase;
 use crate::documents::report_code::{
-    BlockRow, Callees, Callers, EventRow, FunctionRow, LoopRow, Sampled,
+    AnnotatedFunction, BlockRow, Callees, Callers, EventRow, FunctionRow, LoopRow, Sampled,
 };
-use crate::documents::timeline::Timeline;
+use crate::documents::report_parts::{PerFunction, Phase, Timeline};
 use pmu::Target;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -20,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 pub const SCHEMA: &str = "tdtool.report/1";
 
 /// Where the numbers come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Counted live by the core PMU.
@@ -30,6 +26,7 @@ pub enum Source {
     /// From a session recorded by tdtool.
     Session,
     /// No usable core PMU: software counts only.
+    #[default]
     NoPmu,
 }
 
@@ -46,7 +43,7 @@ impl Source {
 }
 
 /// The whole report.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -177,6 +174,12 @@ impl Place {
         let core = self.core.as_ref().map(|c| format!("core kind {c}"));
         let parts = [core, self.scope.as_ref().map(ToString::to_string), interval];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Hashable key, the same for equal places.
+    pub fn key(&self) -> (Option<&str>, Option<&str>, Option<(u64, u64)>) {
+        let interval = self.interval.map(|(a, b)| (a.to_bits(), b.to_bits()));
+        (self.core.as_deref(), self.scope.as_deref(), interval)
     }
 }
 
@@ -321,6 +324,13 @@ impl Report {
         self.command.as_deref().filter(|words| !is_other && !words.is_empty())
     }
 
+    /// The command that was measured; empty where that cannot be told, or it only timed the measurement of something
+    /// else.
+    pub fn measured_program(&self) -> &[String] {
+        let command = self.measured_command().unwrap_or_default();
+        if self.target.is_some() { command } else { recorded(command) }
+    }
+
     /// The command, or what else was measured.
     pub fn name(&self) -> String {
         self.measured_command().unwrap_or(&self.subject).join(" ")
@@ -333,46 +343,14 @@ impl Report {
         Some(value("page_faults")? / busy).filter(|rate| *rate >= FAULTS)
     }
 
-    /// An empty report about `subject`.
+    /// An empty report.
     pub fn new(source: Source) -> Self {
         Self {
             schema: SCHEMA.into(),
             tool: env!("CARGO_PKG_VERSION").into(),
-            uarch: String::new(),
-            title: String::new(),
             source,
-            subject: Vec::new(),
-            command: None,
-            target: None,
-            exit: None,
-            duration: None,
-            level: 0,
-            nodes: Vec::new(),
-            bottlenecks: Vec::new(),
-            info: Vec::new(),
             repeats: 1,
-            interval: None,
-            software: BTreeMap::new(),
-            software_error: BTreeMap::new(),
-            software_missing: BTreeMap::new(),
-            sampled: None,
-            events: Vec::new(),
-            functions: Vec::new(),
-            loops: Vec::new(),
-            blocks: Vec::new(),
-            callers: None,
-            callees: None,
-            per_function: None,
-            annotated: None,
-            sources: Vec::new(),
-            flame_graph: None,
-            timeline: None,
-            phases: Vec::new(),
-            estimate: None,
-            conclusion: None,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            unread: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -384,10 +362,20 @@ impl Report {
     }
 }
 
-impl Place {
-    /// Hashable key, the same for equal places.
-    pub fn key(&self) -> (Option<&str>, Option<&str>, Option<(u64, u64)>) {
-        let interval = self.interval.map(|(a, b)| (a.to_bits(), b.to_bits()));
-        (self.core.as_deref(), self.scope.as_deref(), interval)
-    }
+/// The verdict of a report, and what to do next.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conclusion {
+    /// One or two sentences, with the number; empty where nothing was measured.
+    pub verdict: String,
+    /// Commands that show more, the most useful first.
+    pub next: Vec<Step>,
+}
+
+/// A command that shows more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Purpose of the command.
+    pub why: String,
+    /// The command, as a shell takes it.
+    pub command: String,
 }

@@ -1,10 +1,15 @@
-//! Report documents read back from the JSON they were written as.
+//! Report documents read back from the JSON they were written as, or made of what an interactive screen shows; and what
+//! the tables explain of their nodes.
 
-use super::report::{Report, SCHEMA};
+use super::report::{Report, SCHEMA, Source};
+use super::report_code::{BlockRow, FunctionRow, Sampled};
+use profile::hot::{Annotated, Summary};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 use tma::shell::quoted;
+use tma::tables::Library;
 use tma::{Error, Result};
 
 /// Largest file read, in bytes.
@@ -85,4 +90,79 @@ fn not_json(path: &Path) -> Error {
             "convert a session or perf.data first: `tdtool report {0} --format json --output {0}.json`",
             quoted(&[path])
         ))
+}
+
+/// Functions with samples, and the indices of those on the screen, in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Functions<'a> {
+    /// All of them.
+    pub all: &'a Summary,
+    /// Indices on the screen.
+    pub shown: &'a [usize],
+}
+
+/// `report`, or an empty one, with the functions and the blocks of one of them.
+pub fn document(
+    report: Option<&Report>,
+    functions: Option<Functions>,
+    blocks: Option<&Annotated>,
+) -> Report {
+    let mut document = report.cloned().unwrap_or_else(|| Report::new(Source::Imported));
+    if let Some(Functions { all, shown }) = functions {
+        document.sampled = Some(Sampled {
+            event: all.event.clone(),
+            skid: all.skid.explain().to_owned(),
+            samples: all.samples,
+            lost: all.lost,
+            notes: all.notes.clone(),
+            functions: all.functions.len(),
+            ..Sampled::default()
+        });
+        let rows = shown.iter().filter_map(|i| all.functions.get(*i));
+        document.functions = rows.map(FunctionRow::from).collect();
+    }
+    if let Some(annotated) = blocks {
+        let rows = annotated.blocks.iter();
+        document.blocks = rows.map(|b| BlockRow::new(&b.block, &annotated.function)).collect();
+    }
+    document
+}
+
+/// Explanation of one node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// Meaning of the node.
+    pub meaning: Option<String>,
+    /// Usual causes of a high value.
+    pub causes: Option<String>,
+    /// Next step.
+    pub next: Option<String>,
+    /// Its formula.
+    pub formula: String,
+    /// Its threshold.
+    pub over: Option<String>,
+}
+
+/// Explanations by table and node.
+pub type Explanations = HashMap<(String, String), Explanation>;
+
+/// The explanations of all nodes of the tables that `report` uses. A table that `library` lacks has
+/// none.
+pub fn explain(library: &Library, report: &Report) -> Explanations {
+    let mut all = Explanations::new();
+    for name in report.uarch.split('+').filter(|n| !n.is_empty()) {
+        let Ok(table) = library.load(name) else { continue };
+        for (_, node) in table.tree() {
+            let text = library.texts().node(&table, &node.id);
+            let explanation = Explanation {
+                meaning: text.map(|t| t.meaning.to_owned()).filter(|m| !m.is_empty()),
+                causes: text.and_then(|t| t.causes).map(str::to_owned),
+                next: text.and_then(|t| t.next).map(str::to_owned),
+                formula: node.spec.formula.clone(),
+                over: node.spec.over.clone(),
+            };
+            all.insert((name.to_owned(), node.id.to_string()), explanation);
+        }
+    }
+    all
 }

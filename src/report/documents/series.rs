@@ -1,7 +1,7 @@
-//! Series over time: the shares of level 1, or software counts.
+//! Series over time: the shares of level 1, or software counts; names of software counts, with their unit at the end where
+//! they have one.
 
 use super::report::Report;
-use super::software_name;
 
 /// CPUs that were used, of all time.
 const CPUS: &str = "cpus_used";
@@ -61,7 +61,7 @@ pub fn software(reports: &[Report]) -> Vec<Series> {
     let value = |report: &Report, name: &str| report.software.get(name).copied().flatten();
     let is_shown = |name: &&str| reports.iter().any(|r| value(r, name).is_some_and(|v| v > 0.0));
     let of = |name: &str| {
-        let title = software_name::label(name);
+        let title = software_label(name);
         let labels = vec![title.clone()];
         let is_count = name != CPUS;
         let shape = Series { title, labels, is_count, ..Series::default() };
@@ -92,4 +92,43 @@ fn share_of(report: &Report, id: &str) -> Option<f64> {
     let mut found = report.nodes.iter().filter(|node| node.id == id);
     let first = found.next()?;
     if found.next().is_some() { None } else { first.value }
+}
+
+/// How the name of a time ends.
+const MILLISECONDS: &str = "_ms";
+
+/// Name of a software count in texts: `task clock` of `task_clock_ms`.
+pub fn software_label(name: &str) -> String {
+    if name == "cpus_used" {
+        return "CPUs busy".to_owned();
+    }
+    name.trim_end_matches(MILLISECONDS).replace('_', " ")
+}
+
+/// Its unit: `ms`, or empty for plain numbers.
+pub fn software_unit(name: &str) -> &'static str {
+    if is_software_time(name) { "ms" } else { "" }
+}
+
+/// Whether it is a time, in milliseconds.
+pub fn is_software_time(name: &str) -> bool {
+    name.ends_with(MILLISECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_its_unit_at_the_end_of_its_name() {
+        assert_eq!(
+            (&*software_label("task_clock_ms"), software_unit("task_clock_ms")),
+            ("task clock", "ms")
+        );
+        assert_eq!(
+            (&*software_label("page_faults"), software_unit("page_faults")),
+            ("page faults", "")
+        );
+        assert!(is_software_time("wall_ms") && !is_software_time("cpus_used"));
+    }
 }

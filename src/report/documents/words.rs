@@ -1,14 +1,14 @@
 //! The words of fixed sets in documents, which readers of JSON rely on.
 
 use super::Purpose;
-use super::block_pair::Faster;
+use super::block::Faster;
+use super::block::PredictedBound;
 use super::count::{BranchKind, How, Kind, Level, ModelledSource, ProbeKind, TripsSource};
+use super::count::{ValueKind, ValuesAt};
 use super::loads::{ParallelOf, ShareOf, Shares, VariableKind};
-use super::prediction::PredictedBound;
 use super::prefetch::Grounds;
 use super::regions::TreeSource;
 use super::report_code::WithValues;
-use super::values::{ValueKind, ValuesAt};
 use bench::Status;
 use estimate::Bound;
 use isa::latency::Forward;

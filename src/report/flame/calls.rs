@@ -3,7 +3,7 @@
 use super::breakdown::Breakdown;
 use super::folded::{Divided, divided};
 use super::graph::About;
-use crate::documents::callgrind::{CallCosts, Costs, FunctionCosts, FunctionId, LineCosts};
+use crate::documents::flame::{CallCosts, Costs, FunctionCosts, FunctionId, LineCosts};
 use profile::hot::{CallStack, Profile, StackFrame};
 use std::collections::{BTreeMap, HashMap};
 

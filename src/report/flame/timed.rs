@@ -3,7 +3,7 @@
 use super::breakdown::Breakdown;
 use super::folded::Divided;
 use super::graph::About;
-use crate::documents::timeline::Timeline;
+use crate::documents::report_parts::Timeline;
 use profile::hot::{StackFrame, Timeline as Taken};
 use std::collections::HashMap;
 

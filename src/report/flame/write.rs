@@ -1,6 +1,6 @@
 //! Folded stacks, flame graphs and profiles of pprof, written to files.
 
-use crate::documents::callgrind::Costs;
+use crate::documents::flame::Costs;
 use crate::documents::flame::FlameGraph;
 use crate::files::write_whole;
 use crate::render::{callgrind, flame};

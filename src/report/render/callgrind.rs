@@ -1,7 +1,7 @@
 //! Costs in callgrind's format (Valgrind manual, "Callgrind Format Specification"), for callgrind_annotate and
 //! kcachegrind.
 
-use crate::documents::callgrind::{Costs, FunctionId};
+use crate::documents::flame::{Costs, FunctionId};
 use std::fmt::Write as _;
 
 /// A file or function that is not known, as callgrind writes it.

@@ -1,7 +1,7 @@
 //! The unmodelled instructions of a batch as CSV.
 
 use super::csv;
-use crate::documents::census::Census;
+use crate::documents::deps::Census;
 
 /// A header and one row per instruction and reason, the most frequent first.
 pub fn rows(census: &Census) -> String {

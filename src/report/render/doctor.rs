@@ -1,8 +1,8 @@
 //! Abilities of this machine as text: facts first, then the findings.
 
 use super::identity;
+use crate::documents::doctor::{Agreement, FactRow};
 use crate::documents::doctor::{Document, TableInfo};
-use crate::documents::facts::{Agreement, Row};
 use pmu::machine::{Finding, Level};
 use std::fmt::Write as _;
 use tma::measured::Fact;
@@ -60,7 +60,7 @@ fn facts(d: &Document, verbose: bool) -> Vec<(&'static str, String)> {
 }
 
 /// A measured fact, what is stated, and how both go together.
-fn measured(out: &mut String, row: &Row, verbose: bool) {
+fn measured(out: &mut String, row: &FactRow, verbose: bool) {
     let value = match &row.fact {
         Fact::Known(known) => {
             format!("{} ± {} {}", number(known.value), number(known.error), row.unit)

@@ -1,6 +1,6 @@
 //! Node values for counts from a file: as CSV, and the remarks about them.
 
-use crate::documents::evaluation::{Evaluation, Row};
+use crate::documents::tables::{Evaluation, Row};
 use std::fmt::Write as _;
 
 /// Remarks of a kind that are listed before the rest is only counted.

@@ -3,8 +3,8 @@
 
 use super::phases;
 use crate::documents::report::Report;
+use crate::documents::report_parts::Timeline;
 use crate::documents::series::{Series, level_1, software};
-use crate::documents::timeline::Timeline;
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, GraphColor, Marker,
     MarkerFieldFlags, MarkerFieldFormat, MarkerGraphType, MarkerLocations, MarkerTiming,

@@ -2,7 +2,7 @@
 
 use super::csv;
 use super::width::{Page, Subject, Worth};
-use crate::documents::function_list::FunctionList;
+use crate::documents::block::FunctionList;
 use std::fmt::Write as _;
 
 /// One line per function.

@@ -1,6 +1,6 @@
 //! Which processor this is, as text.
 
-use crate::documents::identity::{Document, KindOfCore};
+use crate::documents::doctor::{Identities, KindOfCore};
 use std::fmt::Write as _;
 use tma::identity::{Fact, Identity};
 
@@ -8,7 +8,7 @@ use tma::identity::{Fact, Identity};
 const SHOWN: usize = 8;
 
 /// The document as text.
-pub fn text(document: &Document) -> String {
+pub fn text(document: &Identities) -> String {
     let is_one_of_several = document.cores.len() > 1;
     let parts: Vec<String> =
         document.cores.iter().map(|one| core(one, is_one_of_several)).collect();

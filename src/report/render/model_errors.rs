@@ -1,6 +1,6 @@
 //! A cost model judged by measured blocks, as text.
 
-use crate::documents::model_errors::{Accuracy, ModelErrors};
+use crate::documents::block::{Accuracy, ModelErrors};
 use std::fmt::Write as _;
 
 /// Most bytes of a block that are shown.

@@ -1,6 +1,6 @@
 //! Phases in words.
 
-use crate::documents::phases::{Phase, PhaseValue};
+use crate::documents::report_parts::{Phase, PhaseValue};
 use crate::format::number;
 
 /// The values of a phase, the largest shares first.

@@ -1,7 +1,7 @@
 //! Plans of prefetches as input of other tools.
 
 use super::csv::row;
-use crate::documents::prefetch_plan::{Plan, PlanRow};
+use crate::documents::prefetch::{Plan, PlanRow};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

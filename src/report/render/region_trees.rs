@@ -1,8 +1,8 @@
 //! The trees of regions as text.
 
 use crate::documents::estimate::{Parts, Share};
-use crate::documents::per_function::FunctionNode;
 use crate::documents::regions::{Region, RegionTree, Regions};
+use crate::documents::report_parts::FunctionNode;
 use std::fmt::Write as _;
 use tma::text::name;
 

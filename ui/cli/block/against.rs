@@ -12,7 +12,7 @@ use engine::block::{Notes, compare};
 use engine::core_model::CoreModel;
 use isa::code::{Block, Region};
 use isa::program::Location;
-use report::documents::block_pair::{BlockPair, SCHEMA};
+use report::documents::block::{BlockPair, PAIR_SCHEMA};
 use report::render::{block as render, json};
 use std::process::ExitCode;
 use tma::{Error, Result};
@@ -47,7 +47,7 @@ pub fn run(
         Err(why) => (None, Some(why.to_string())),
     };
     let compared = difference.is_some();
-    let pair = BlockPair { schema: SCHEMA, a, b, difference, reason };
+    let pair = BlockPair { schema: PAIR_SCHEMA, a, b, difference, reason };
     print(&match args.format {
         Format::Json => json::pretty(&pair)?,
         Format::Csv => {

@@ -11,7 +11,7 @@ use isa::program::{
 };
 use profile::files::SearchPaths;
 use profile::symbols::demangle::demangle;
-use report::documents::function_list::FunctionList;
+use report::documents::block::FunctionList;
 use std::path::Path;
 use tma::{Error, ErrorKind, Result};
 

@@ -5,7 +5,7 @@ use crate::message::note;
 use bench::batch::rows;
 use engine::deps::DepsAnalyser;
 use pmu::perf::Signals;
-use report::documents::census::Census;
+use report::documents::deps::Census;
 use report::files::{check_output, write_whole};
 use report::render::census;
 use report::render::deps::HEADER;

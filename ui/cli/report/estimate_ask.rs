@@ -9,8 +9,8 @@ use engine::regions::Followed;
 use engine::topdown::LiveAsk;
 use pmu::machine::Moment;
 use pmu::{Command, Target};
+use report::documents::evidence;
 use report::documents::evidence::Evidence;
-use report::documents::evidence_file;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -58,14 +58,14 @@ pub(super) fn keep_in(path: &Path, redact: bool, not_kept: &NotKept) -> Callback
 
 /// Writes it, or else to a private folder among the temporary files: it took runs that nobody wants to repeat.
 fn write(path: &Path, evidence: &Evidence) -> Result<()> {
-    let Err(error) = evidence_file::write(path, evidence) else { return Ok(()) };
+    let Err(error) = evidence::write(path, evidence) else { return Ok(()) };
     let packed = if path.extension().is_some_and(|end| end == "gz") { ".gz" } else { "" };
     let private = std::env::temp_dir().join(format!("tdtool-evidence-{}", std::process::id()));
     if DirBuilder::new().mode(0o700).create(&private).is_err() {
         return Err(error);
     }
     let elsewhere = private.join(format!("evidence.json{packed}"));
-    match evidence_file::write(&elsewhere, evidence) {
+    match evidence::write(&elsewhere, evidence) {
         Ok(()) => {
             let folder = path.parent().filter(|of| !of.as_os_str().is_empty() && !of.exists());
             let first = folder.map(|of| format!("mkdir -p {} && ", quoted(&[of])));

@@ -4,7 +4,7 @@ use crate::cli::global::Global;
 use crate::cli::output::print_text;
 use crate::cli::quoted::quoted;
 use clap::Args;
-use report::documents::table_check::{Checked, check};
+use report::documents::tables::{Checked, check};
 use report::render::tables;
 use std::path::Path;
 use std::process::ExitCode;

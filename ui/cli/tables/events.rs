@@ -4,7 +4,7 @@ use super::plan::PlanArgs;
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::Args;
-use report::documents::table_plan::table_plan;
+use report::documents::tables::table_plan;
 use report::render::tables::{PerfStat, perf_stat};
 use std::process::ExitCode;
 use tma::Result;

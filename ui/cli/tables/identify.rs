@@ -3,7 +3,7 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
-use report::documents::identity::identity;
+use report::documents::doctor::identity;
 use report::render::{identity as render, json};
 use std::path::PathBuf;
 use std::process::ExitCode;

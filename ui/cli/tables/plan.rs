@@ -3,7 +3,7 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
-use report::documents::table_plan::{PlanAsk, table_plan};
+use report::documents::tables::{PlanAsk, table_plan};
 use report::render::tables;
 use std::process::ExitCode;
 use tma::Result;

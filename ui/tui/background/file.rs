@@ -10,8 +10,8 @@ use engine::hot::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
 use profile::recording::Stream;
-use report::documents::explanations::explain;
-use report::documents::{Report, Source, evidence_file, report_file};
+use report::documents::report_file::explain;
+use report::documents::{Report, Source, evidence, report_file};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
     }
     let kind = hot::kind(path)?;
     if kind == FileKind::Evidence {
-        let report = replay(evidence_file::read(path)?, settings.library)?;
+        let report = replay(evidence::read(path)?, settings.library)?;
         send_document(report, settings, queue);
         return Ok(None);
     }

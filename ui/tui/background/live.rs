@@ -20,7 +20,7 @@ use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use pmu::{Command, Target};
 use profile::recording::Stream;
-use report::documents::explanations::explain;
+use report::documents::report_file::explain;
 use report::documents::{Report, Source};
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;

@@ -6,7 +6,7 @@ use super::matches::Wanted;
 use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use report::documents::diff::Diff;
-use report::documents::diff::code::CodeRow;
+use report::documents::diff::row::CodeRow;
 use std::sync::Arc;
 
 /// A row: which one of the document.

@@ -1,7 +1,7 @@
 //! The source lines of a function of an estimate, with the assembly of each folded below it.
 
 use super::list::List;
-use report::documents::estimate_lines::SourceLine;
+use report::documents::estimate::SourceLine;
 use std::collections::HashSet;
 
 /// A row.

@@ -3,7 +3,7 @@
 use super::list::List;
 use engine::phases;
 use report::documents::Report;
-use report::documents::phases::Phase;
+use report::documents::report_parts::Phase;
 use report::documents::series::{Interval, Series};
 use std::ops::Range;
 

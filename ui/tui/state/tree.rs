@@ -3,8 +3,8 @@
 use super::history::History;
 use super::list::List;
 use super::tree_rows::{Arrangement, TreeRow, rows};
-use report::documents::explanations::{Explanation, Explanations};
 use report::documents::report::Place;
+use report::documents::report_file::{Explanation, Explanations};
 use report::documents::{NodeRow, Report};
 use std::collections::HashMap;
 use std::sync::Arc;

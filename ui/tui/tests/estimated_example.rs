@@ -9,11 +9,11 @@ use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use bench::Class;
 use report::documents::count::{Level, LevelShare};
+use report::documents::estimate::SourceLine;
 use report::documents::estimate::{
     Bottleneck, Estimate, Part, Parts, Row, Run, Share, ShareSource,
 };
-use report::documents::estimate_code::{Causes, Instruction};
-use report::documents::estimate_lines::SourceLine;
+use report::documents::estimate::{Causes, Instruction};
 use report::documents::{Purpose, Source};
 use std::collections::BTreeMap;
 use tma::Address;

@@ -10,8 +10,8 @@ use profile::files::Gap;
 use profile::hot::{
     Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
 };
-use report::documents::explanations::Explanation;
 use report::documents::report::{CountRow, Place};
+use report::documents::report_file::Explanation;
 use report::documents::{NodeRow, Report, Source};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::tui::width::{fit, fit_middle, fit_right};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use report::documents::diff::code::CodeRow;
+use report::documents::diff::row::CodeRow;
 use report::render::diff::{gain, plain};
 
 /// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.

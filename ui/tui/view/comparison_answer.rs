@@ -3,7 +3,7 @@
 use super::names;
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{ComparedRow, State};
-use report::documents::diff::code::CodeRow;
+use report::documents::diff::row::CodeRow;
 use report::render::diff::{place, sentence};
 
 /// Change of the row at the cursor, and both sides.

@@ -9,7 +9,7 @@ use crate::tui::width::{fit, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use report::documents::{NodeRow, Report, software_name};
+use report::documents::{NodeRow, Report, series};
 use report::format;
 
 /// Columns of the labels.
@@ -164,14 +164,14 @@ impl Text<'_> {
         }
         self.heading("software counts");
         let label =
-            report.software.keys().map(|k| width(&software_name::label(k))).max().unwrap_or(0);
+            report.software.keys().map(|k| width(&series::software_label(k))).max().unwrap_or(0);
         for (name, value) in &report.software {
             let text = software_value(report, name, *value);
             let look = self.state.look;
             let history = self.state.tree.history.of_software(name).filter(|v| v.len() > 1);
             let room = self.columns.saturating_sub(label + 18);
             let line = history.map(|v| look.sparkline(v.iter().copied(), room.min(40)).0);
-            let name = fit(&software_name::label(name), label);
+            let name = fit(&series::software_label(name), label);
             let text = format!("{name}  {text}  {}", line.unwrap_or_default());
             let text = fit(text.trim_end(), self.columns);
             self.lines.push(Line::from(look.span(look.prose(&text).into_owned(), Tone::Plain)));
@@ -182,7 +182,7 @@ impl Text<'_> {
 /// A software count, right-aligned; or why it is missing.
 fn software_value(report: &Report, name: &str, value: Option<f64>) -> String {
     let text = match value {
-        Some(v) if software_name::is_time(name) => format::seconds(v / 1e3),
+        Some(v) if series::is_software_time(name) => format::seconds(v / 1e3),
         Some(v) if v.fract() == 0.0 => format::count(v),
         Some(v) => format::number(v),
         None => {

@@ -3,8 +3,8 @@
 use super::{info, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{EstimateJob, ProgramRow, SourceRow, State};
+use report::documents::estimate::SourceLine;
 use report::documents::estimate::{Bottleneck, Estimate, Row};
-use report::documents::estimate_lines::SourceLine;
 use report::format;
 
 /// The bottleneck of what the cursor is on, and the next step.

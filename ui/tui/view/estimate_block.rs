@@ -8,8 +8,8 @@ use crate::tui::look::Look;
 use crate::tui::state::{Line, Piece, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::fit_right;
+use report::documents::estimate::Instruction;
 use report::documents::estimate::{Part, Row};
-use report::documents::estimate_code::Instruction;
 use report::format;
 
 /// Columns of the labels.

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use report::documents::phases::Phase;
+use report::documents::report_parts::Phase;
 use report::documents::series::{Interval, Series};
 use report::format;
 use std::cmp::Ordering;
@@ -149,7 +149,7 @@ fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: &Range<f64>) {
 
 /// A phase: when, and its means.
 fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
-    let value = |of: &report::documents::phases::PhaseValue| match (of.value, of.is_share) {
+    let value = |of: &report::documents::report_parts::PhaseValue| match (of.value, of.is_share) {
         (Some(value), true) => format!("{} {:.1} %", of.label, 100.0 * value),
         (Some(value), false) => format!("{} {}", of.label, format::number(value)),
         (None, _) => format!("{} not measured", of.label),

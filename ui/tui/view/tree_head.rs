@@ -7,7 +7,7 @@ use crate::tui::tone::Tone;
 use crate::tui::width::fit;
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
-use report::documents::{Report, Source, software_name};
+use report::documents::{Report, Source, series};
 use report::format;
 use report::render::report::text::{SHORT_INFOS, short_label};
 
@@ -61,11 +61,11 @@ fn software(report: &Report) -> Vec<String> {
     let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
     let text = |name: &str| {
         let value = report.software.get(name).copied().flatten()?;
-        let value = match software_name::is_time(name) {
+        let value = match series::is_software_time(name) {
             true => format::seconds(value / 1e3),
             false => format::number(value),
         };
-        Some(format!("{} {value}", software_name::label(name)))
+        Some(format!("{} {value}", series::software_label(name)))
     };
     first.chain(others).filter_map(text).collect()
 }

@@ -1,8 +1,7 @@
 //! The code of two sides compared: matched, and sorted by the time that it gains or loses.
 
-use super::clones;
-use super::code::{CodeDiff, CodeRow, Matched};
 use super::matched::{self, Pairs};
+use super::row::{CodeDiff, CodeRow, Matched};
 use super::row::{DiffRow, Side};
 use super::timed::{Kind, Timed, has_time, rows};
 use crate::documents::report::{Place, Report};
@@ -17,7 +16,7 @@ pub fn code(a: &[Report], b: &[Report]) -> Option<CodeDiff> {
         return None;
     }
     let (mut of_a, mut of_b) = (of_a, of_b);
-    [of_a.functions, of_b.functions] = clones::joined([of_a.functions, of_b.functions]);
+    [of_a.functions, of_b.functions] = matched::joined([of_a.functions, of_b.functions]);
     let found = matched::functions(&of_a.functions, &of_b.functions);
     let mut functions = compared(&found, &of_a.functions, &of_b.functions, unit);
     let numbers = by_change(&mut functions);
@@ -99,7 +98,7 @@ impl Numbers {
             by_name.entry((&function.name, &function.module)).or_default().push(number);
         }
         let of = |piece: &Timed| {
-            let source = clones::plain(&piece.name);
+            let source = matched::plain(&piece.name);
             let module = piece.module.as_str();
             let exact = by_name.get(&(piece.name.as_str(), module));
             let all = exact.or_else(|| by_name.get(&(source.as_str(), module)))?;
@@ -200,8 +199,8 @@ type Part = (&'static str, &'static str, [f64; 3]);
 mod tests {
     use super::*;
     use crate::documents::diff::Judgement;
+    use crate::documents::estimate::Instruction;
     use crate::documents::estimate::{Estimate, Parts, Row, Share};
-    use crate::documents::estimate_code::Instruction;
     use crate::documents::report::Source;
     use crate::documents::report_code::Sampled;
     use tma::Address;

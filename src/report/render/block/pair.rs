@@ -2,7 +2,7 @@
 
 use super::layout::{WIDTH, labelled};
 use super::remedy::{again, remedy};
-use crate::documents::block_pair::{BlockPair, Faster};
+use crate::documents::block::{BlockPair, Faster};
 use crate::format;
 use crate::render::width::Page;
 use bench::Class;

@@ -1,7 +1,7 @@
 //! Predictions beside a measurement: their parts and the port pressure of each instruction.
 
 use super::layout::{WIDTH, labelled};
-use crate::documents::prediction::{Prediction, Pressure};
+use crate::documents::block::{Prediction, Pressure};
 use crate::format;
 use crate::render::width::Page;
 use std::fmt::Write as _;

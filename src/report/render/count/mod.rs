@@ -5,10 +5,10 @@ mod loads;
 mod mispredicted;
 mod values;
 
-use crate::documents::callgrind::{Costs, FunctionCosts, FunctionId, LineCosts};
 use crate::documents::count::{
     BlockRow, Count, How, LoopRow, ProbeKind, Refused, Trips, TripsSource,
 };
+use crate::documents::flame::{Costs, FunctionCosts, FunctionId, LineCosts};
 use crate::render::callgrind;
 use crate::render::width::{Page, Subject, Worth};
 use loads::loads;

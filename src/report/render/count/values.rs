@@ -1,7 +1,7 @@
 //! Registers at the entries of blocks as text.
 
 use crate::documents::count::Count;
-use crate::documents::values::{RegisterRow, ValueKind, ValueRow, ValuesAt};
+use crate::documents::count::{RegisterRow, ValueKind, ValueRow, ValuesAt};
 use crate::render::width::{Page, Subject, Worth};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ fn words(of: &RegisterRow) -> String {
     let mut text = match of.kind {
         ValueKind::Constant => format!("constant {}", optional(of.value)),
         ValueKind::Few => {
-            let each = |v: &crate::documents::values::ValueShare| {
+            let each = |v: &crate::documents::count::ValueShare| {
                 format!("{} ({})", number(v.value), percent(v.share))
             };
             of.values.iter().map(each).collect::<Vec<_>>().join(", ")
@@ -72,7 +72,7 @@ fn words(of: &RegisterRow) -> String {
         ValueKind::Unknown => "?".to_owned(),
     };
     if !of.regions.is_empty() {
-        let place = |r: &crate::documents::values::RegionShare| match r.share < ALL {
+        let place = |r: &crate::documents::count::RegionShare| match r.share < ALL {
             true => format!("{} ({})", r.region, percent(r.share)),
             false => r.region.clone(),
         };

@@ -1,6 +1,6 @@
 //! The code of a comparison as cells of text.
 
-use crate::documents::diff::code::{CodeRow, Matched};
+use crate::documents::diff::row::{CodeRow, Matched};
 use crate::documents::diff::{Diff, DiffRow, Judgement};
 use crate::documents::estimate::Bottleneck;
 use crate::format;

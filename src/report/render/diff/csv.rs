@@ -1,6 +1,6 @@
 //! A comparison as CSV: one row per node, info, software count, function, loop, block, and part of one of them.
 
-use crate::documents::diff::code::CodeRow;
+use crate::documents::diff::row::CodeRow;
 use crate::documents::diff::{Diff, DiffRow};
 use crate::render::csv::{self, number};
 use smol_str::SmolStr;

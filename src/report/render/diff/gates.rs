@@ -1,6 +1,6 @@
 //! Verdict on a condition, in a sentence.
 
-use crate::documents::diff::gate::{Crossing, Gate};
+use crate::documents::diff::{Crossing, Gate};
 
 /// `crossed: time > +5%: +10.0 ± 4.2 %`.
 pub(super) fn sentence(gate: &Gate, ascii: bool) -> String {

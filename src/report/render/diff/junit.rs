@@ -1,8 +1,8 @@
 //! The conditions of a comparison as JUnit XML: a test case for each.
 
 use super::gates;
+use crate::documents::diff::Crossing;
 use crate::documents::diff::Diff;
-use crate::documents::diff::gate::Crossing;
 use crate::render::markup::xml;
 use std::fmt::Write as _;
 

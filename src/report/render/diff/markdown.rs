@@ -3,8 +3,8 @@
 use super::cells::cells;
 use super::code::{Table, tables};
 use super::gates;
+use crate::documents::diff::Crossing;
 use crate::documents::diff::Diff;
-use crate::documents::diff::gate::Crossing;
 use std::fmt::Write as _;
 
 /// The conditions as a list, the rows as a table; `verbose` with those below their errors.

@@ -3,8 +3,8 @@
 use super::pieces::{bar, colour, legend, opening, remark, section, share, stacked, xml};
 use super::shown::code as name;
 use super::source::columns;
+use crate::documents::estimate::Instruction;
 use crate::documents::estimate::{Estimate, Node, Row};
-use crate::documents::estimate_code::Instruction;
 use crate::documents::report::Report;
 use crate::format;
 use std::collections::HashSet;

@@ -2,10 +2,10 @@
 //! them, each with a chart of its own; the numbers in a table.
 
 use super::pieces::{colour, legend, section, xml};
-use crate::documents::phases::Phase;
 use crate::documents::report::Report;
+use crate::documents::report_parts::Phase;
+use crate::documents::series::software_label;
 use crate::documents::series::{Interval, Series, level_1, software};
-use crate::documents::software_name::label;
 use crate::render::phases;
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ fn drawn(series: &Series, phases: &[Phase]) -> String {
 }
 
 fn title(series: &Series) -> String {
-    label(&series.heading())
+    software_label(&series.heading())
 }
 
 /// A phase: its means, its functions, and its part of the charts.

@@ -2,7 +2,7 @@
 
 use super::pieces::{section, xml};
 use crate::documents::report::Report;
-use crate::documents::software_name::{self, label};
+use crate::documents::series::{self, software_label};
 use crate::format;
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) fn software(report: &Report) -> String {
         let _ = writeln!(
             rows,
             "<tr><td>{}</td><td class=\"number\">{}</td></tr>",
-            xml(&label(name)),
+            xml(&software_label(name)),
             xml(&value)
         );
     }
@@ -35,7 +35,7 @@ pub(super) fn software(report: &Report) -> String {
 
 fn shown(name: &str, value: f64, error: Option<f64>) -> String {
     let text = match value {
-        v if software_name::is_time(name) => format!("{v:.2} {}", software_name::unit(name)),
+        v if series::is_software_time(name) => format!("{v:.2} {}", series::software_unit(name)),
         v if v.fract() == 0.0 => format::count(v),
         v => format!("{v:.3}"),
     };

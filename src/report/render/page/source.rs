@@ -2,8 +2,8 @@
 
 use super::pieces::{bar, opening, remark, section, share, xml};
 use super::shown::code as named;
-use crate::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
 use crate::documents::report::Report;
+use crate::documents::report_code::{AnnotatedFunction, SourceInstruction, SourceLine};
 use std::fmt::Write as _;
 
 /// The function that was asked for, and the hottest ones.

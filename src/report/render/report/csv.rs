@@ -1,7 +1,7 @@
 //! The report as CSV: one row per node, bottleneck, info, software count, part of an estimate, function and loop.
 
 use crate::documents::report::{Place, Report};
-use crate::documents::software_name;
+use crate::documents::series;
 use crate::render::csv::Row;
 
 /// Column names, the first line.
@@ -46,7 +46,7 @@ pub fn rows(report: &Report) -> String {
         let mut row = Row::new(&mut out);
         row.text("software").text(name).text("").text("").number(*value);
         row.number(report.software_error.get(name).copied()).text("").text("").text("").text("");
-        row.text(software_name::unit(name)).text(if value.is_none() { why } else { "" });
+        row.text(series::software_unit(name)).text(if value.is_none() { why } else { "" });
         row.raw(places.of(&Place { interval: report.interval, ..Place::default() }));
         out.push('\n');
     }

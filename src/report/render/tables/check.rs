@@ -1,6 +1,6 @@
 //! Findings of table validation: one line per table, one per finding.
 
-use crate::documents::table_check::Checked;
+use crate::documents::tables::Checked;
 use std::fmt::Write as _;
 use tma::tables::validate::{Finding, Severity};
 

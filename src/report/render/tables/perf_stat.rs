@@ -1,7 +1,7 @@
 //! A plan as commands of `perf stat`, for machines without tdtool.
 
 use super::encoding::core;
-use crate::documents::table_plan::TablePlan;
+use crate::documents::tables::TablePlan;
 use std::fmt::Write as _;
 use tma::schedule::Group;
 use tma::tables::{Event, Ring, Table};

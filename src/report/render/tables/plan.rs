@@ -1,6 +1,6 @@
 //! A plan of groups: the events of each with their counters, the nodes each serves.
 
-use crate::documents::table_plan::TablePlan;
+use crate::documents::tables::TablePlan;
 use std::fmt::Write as _;
 use tma::schedule::{Counter, Group};
 use tma::tables::{NodeId, Table};

@@ -1,7 +1,7 @@
 //! The source of one function with the share of each line.
 
 use super::renderer::Renderer;
-use crate::documents::annotated::{AnnotatedFunction, SourceLine};
+use crate::documents::report_code::{AnnotatedFunction, SourceLine};
 use std::fmt::Write as _;
 
 /// Columns of a bar.

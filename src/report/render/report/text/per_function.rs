@@ -1,7 +1,7 @@
 //! Level 1 of each function.
 
 use super::renderer::Renderer;
-use crate::documents::per_function::{FunctionNode, PerFunction};
+use crate::documents::report_parts::{FunctionNode, PerFunction};
 use crate::render::fit::elided;
 use std::fmt::Write as _;
 

@@ -168,7 +168,7 @@ impl Renderer<'_> {
     }
 
     /// Whether samples are all there is: no node was counted.
-    pub(super) fn is_of_samples(&self) -> bool {
+    fn is_of_samples(&self) -> bool {
         self.report.sampled.is_some() && self.report.nodes.iter().all(|node| node.value.is_none())
     }
 

@@ -1,7 +1,7 @@
 //! Software counts: all of them where they are all that was counted, else those that say something.
 
 use super::renderer::Renderer;
-use crate::documents::software_name;
+use crate::documents::series;
 use crate::format;
 use std::fmt::Write as _;
 
@@ -55,9 +55,9 @@ impl Renderer<'_> {
         let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
         writeln!(self.out, "\nSoftware counts{over}")?;
         let label =
-            report.software.keys().map(|k| software_name::label(k).len()).max().unwrap_or(0);
+            report.software.keys().map(|k| series::software_label(k).len()).max().unwrap_or(0);
         for (name, value) in &report.software {
-            let is_time = software_name::is_time(name);
+            let is_time = series::is_software_time(name);
             let text = match value {
                 // No digits that its error makes meaningless.
                 Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
@@ -74,7 +74,7 @@ impl Renderer<'_> {
             let unit = if value.is_some() && is_time { " ms" } else { "" };
             let error = report.software_error.get(name);
             let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
-            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", software_name::label(name))?;
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", series::software_label(name))?;
         }
         Ok(())
     }

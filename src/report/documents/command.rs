@@ -1,7 +1,9 @@
-//! The command that was measured, by the command line in a report.
+//! The command that was measured, by the command line in a report; what its runs were for, and how it ended.
 
-use super::report::Report;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -50,14 +52,8 @@ const WITH_VALUE: [&str; 26] = [
     "--debuginfod",
 ];
 
-/// The command that was measured; empty where that cannot be told, or it only timed the measurement of something else.
-pub fn measured(report: &Report) -> &[String] {
-    let command = report.measured_command().unwrap_or_default();
-    if report.target.is_some() { command } else { recorded(command) }
-}
-
 /// Command that perf ran, by its own command line.
-fn recorded(command: &[String]) -> &[String] {
+pub(super) fn recorded(command: &[String]) -> &[String] {
     let [perf, record, rest @ ..] = command else { return command };
     if perf.rsplit('/').next() != Some("perf") || record != "record" {
         return command;
@@ -104,6 +100,101 @@ pub fn found(program: &str, rest: &[String]) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let all = std::env::split_paths(&folders).map(|folder| folder.join(&program));
     all.into_iter().find(|path| path.is_file())?.canonicalize().ok()
+}
+
+/// What a run of the command, or a window of a process, was for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Samples, by which hot functions are chosen.
+    Samples,
+    /// Counts of blocks.
+    #[default]
+    Counts,
+    /// Outcomes of branches.
+    Branches,
+    /// What registers hold.
+    Values,
+    /// Addresses of loads.
+    Addresses,
+    /// Latencies of loads.
+    Latencies,
+    /// So many runs that ended where a loop was entered, for the values there.
+    EndedForValues(usize),
+}
+
+const NAMED: [Purpose; 6] = [
+    Purpose::Samples,
+    Purpose::Counts,
+    Purpose::Branches,
+    Purpose::Values,
+    Purpose::Addresses,
+    Purpose::Latencies,
+];
+
+/// As in documents.
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Samples => "samples",
+            Self::Counts => "counts",
+            Self::Branches => "branches",
+            Self::Values => "values",
+            Self::Addresses => "addresses of loads",
+            Self::Latencies => "latencies of loads",
+            Self::EndedForValues(runs) => return write!(f, "{runs} for values"),
+        })
+    }
+}
+
+impl Serialize for Purpose {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Purpose {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let ended = || text.strip_suffix(" for values")?.parse().ok().map(Self::EndedForValues);
+        let named = NAMED.into_iter().find(|one| one.to_string() == text);
+        let found = named.or_else(ended);
+        found.ok_or_else(|| D::Error::custom(format!("no run is for `{text}`")))
+    }
+}
+
+/// How the measured command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this status.
+    Status(i32),
+    /// Killed by this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The exit status of a shell: the status, or 128 + the signal.
+    pub fn code(self) -> i32 {
+        pmu::Exit::from(self).code()
+    }
+}
+
+impl From<pmu::Exit> for Exit {
+    fn from(exit: pmu::Exit) -> Self {
+        match exit {
+            pmu::Exit::Status(status) => Exit::Status(status),
+            pmu::Exit::Signal(signal) => Exit::Signal(signal),
+        }
+    }
+}
+
+impl From<Exit> for pmu::Exit {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Status(status) => pmu::Exit::Status(status),
+            Exit::Signal(signal) => pmu::Exit::Signal(signal),
+        }
+    }
 }
 
 #[cfg(test)]
