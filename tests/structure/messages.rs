@@ -11,7 +11,7 @@ const ALLOWED: [(&str, &str, &str); 13] = [
     ("src/branches/stacks/counted.rs", "event not recorded", "the one place that reads events"),
     ("src/report/documents/diff/timed.rs", "rel ", "an operand in a listing"),
     ("src/report/documents/estimate.rs", "the program's values", "it is written there, too"),
-    ("src/report/render/fit.rs", "tdtool ", "a command line, which is not broken"),
+    ("src/report/render/width.rs", "tdtool ", "a command line, which is not broken"),
     ("src/report/render/flame/colours.rs", "not known", "the label of a node in the document"),
     ("src/isa/code/pasted.rs", "short ", "an operand in a listing"),
     ("src/profile/counts/decimal_commas.rs", "<not ", "perf stat writes it"),

@@ -1,11 +1,11 @@
-//! Prefetch advice as text and CSV.
+//! Prefetch advice as text and CSV: a summary, then each load with the iterations of its loop: trips, a drawn histogram,
+//! peaks.
 
 use super::csv::{number, row};
-use super::prefetch_loop::iterations;
-use super::prefetch_summary;
 use super::width::{Page, Subject, Worth};
-use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
+use crate::documents::prefetch::{AdviceRow, InFlightRow, LoopRow, Prefetch};
 use crate::format::joined;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// From so many samples on the interval of what they say is within a fifth of it.
@@ -13,7 +13,7 @@ const SURE: u64 = 100;
 
 /// The document as text: `most` loads.
 pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String {
-    let mut out = prefetch_summary::summary(&document.advice);
+    let mut out = summary(&document.advice);
     let advised: Vec<&AdviceRow> =
         document.advice.iter().filter(|row| row.refused.is_none()).collect();
     let several = document.events.iter().filter(|event| event.loads > 0).count() > 1;
@@ -254,4 +254,169 @@ pub fn csv(document: &Prefetch) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Columns of the drawn histogram, also on a narrow page.
+const COLUMNS: usize = 48;
+const NARROW: usize = 16;
+/// Share of the iterations that are drawn; the slowest rest would squeeze the others together.
+const DRAWN: f64 = 0.995;
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '+', '+', '#', '#'];
+
+/// Adds the lines of a loop.
+pub(super) fn iterations(one: &LoopRow, ascii: bool, page: Page, out: &mut String) {
+    let _ = write!(out, "  loop {}: {}", one.head, trips(one));
+    if let Some(run) = one.runs_on {
+        let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
+    }
+    if one.iterations == 0 {
+        out.push('\n');
+        return;
+    }
+    let wrong = match one.mispredicted {
+        0 => String::new(),
+        n => format!(" ({n} more with a misprediction)"),
+    };
+    let _ = writeln!(out, ", {} timed iterations{wrong}", one.iterations);
+    let wide = if page.is_below(80) { NARROW } else { COLUMNS };
+    let Some((drawing, low, high)) = draw(one, ascii, wide) else { return };
+    let modes: Vec<String> = one
+        .modes
+        .iter()
+        .map(|mode| format!("{} ({:.0} %)", mode.cycles, 100.0 * mode.share))
+        .collect();
+    let modes = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
+    let _ = writeln!(out, "    {low} {drawing} {high} cycles, peaks: {modes}");
+}
+
+fn trips(one: &LoopRow) -> String {
+    match (one.trips, one.trips_mean, one.trips_at_least) {
+        (Some(trips), _, _) => format!("{trips} trips each time"),
+        (_, Some(mean), _) if mean < 100.0 => format!("{mean:.1} trips"),
+        (_, Some(mean), _) => format!("{mean:.0} trips"),
+        (_, _, Some(least)) => format!("≥ {:.0} trips", least.floor()),
+        _ => "trips unknown".to_owned(),
+    }
+}
+
+/// Iterations by cycles, and the ends of the axis.
+fn draw(one: &LoopRow, ascii: bool, wide: usize) -> Option<(String, u64, u64)> {
+    let low = one.histogram.first()?.0;
+    let mut below = 0;
+    let end = one.histogram.iter().find(|(_, n)| {
+        below += n;
+        below as f64 >= DRAWN * one.iterations as f64
+    });
+    let highest = one.modes.last().map_or(0, |mode| mode.cycles);
+    let high = end.map_or(low, |(cycles, _)| *cycles).max(highest).max(low + 1);
+    let mut columns = vec![0u64; wide];
+    for (cycles, n) in one.histogram.iter().filter(|(cycles, _)| *cycles <= high) {
+        let column = (cycles - low) as usize * (wide - 1) / (high - low) as usize;
+        columns[column.min(wide - 1)] += n;
+    }
+    let most = columns.iter().copied().max().unwrap_or(1).max(1);
+    let signs = if ascii { ASCII } else { BLOCKS };
+    let sign = |n: &u64| match n {
+        0 => signs[0],
+        // Rare ones would be too low to be seen: heights are by the square root.
+        n => signs[((*n as f64 / most as f64).sqrt() * 8.0).ceil().clamp(1.0, 8.0) as usize],
+    };
+    Some((format!("|{}|", columns.iter().map(sign).collect::<String>()), low, high))
+}
+
+/// Loads with less of the latency of all matter little.
+const LITTLE: f64 = 0.05;
+
+/// The first lines of a text.
+pub(super) fn summary(all: &[AdviceRow]) -> String {
+    let is_known = |row: &AdviceRow| row.distance.is_some() && row.site.is_some();
+    let kind = |row: &AdviceRow| match (row.refused.is_some(), row.undecided) {
+        (false, _) => usize::from(!is_known(row)),
+        (true, undecided) => {
+            if undecided {
+                2
+            } else {
+                3
+            }
+        }
+    };
+    let of = |number: usize| -> Vec<&AdviceRow> {
+        all.iter().filter(|row| kind(row) == number).collect()
+    };
+    let known = of(0);
+    let mut out = format!("a prefetch is advised for {}", loads(&known));
+    for (number, what) in [(1, "distance not known for"), (2, "not decided for"), (3, "no use for")]
+    {
+        let own = of(number);
+        if !own.is_empty() {
+            let _ = write!(out, "; {what} {}", loads(&own));
+        }
+    }
+    out.push('\n');
+    if !known.is_empty() && share_of(&known) < LITTLE {
+        let _ = writeln!(
+            out,
+            "little is to be gained by the advice: all of these loads together have {:.1} % of the latency",
+            100.0 * share_of(&known)
+        );
+    }
+    out
+}
+
+/// How many, each once, and their share of the latency. A load has a row for each event that samples it.
+fn loads(own: &[&AdviceRow]) -> String {
+    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, row.load)).collect();
+    let number = match different.len() {
+        1 => "1 load".to_owned(),
+        n => format!("{n} loads"),
+    };
+    match own.iter().any(|row| row.evidence.latency_mean.is_some()) {
+        true => format!("{number} ({:.1} % of the latency)", 100.0 * share_of(own)),
+        false => number,
+    }
+}
+
+/// Share of the latency; of several events that in which it is largest.
+fn share_of(own: &[&AdviceRow]) -> f64 {
+    let mut events: Vec<Option<usize>> = own.iter().map(|row| row.evidence.event).collect();
+    events.sort_unstable();
+    events.dedup();
+    let of = |event: &Option<usize>| -> f64 {
+        let rows = own.iter().filter(|row| row.evidence.event == *event);
+        rows.map(|row| row.evidence.share).sum()
+    };
+    events.iter().map(of).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::prefetch::Evidence;
+
+    fn row(share: f64, refused: Option<bool>) -> AdviceRow {
+        AdviceRow {
+            distance: refused.is_none().then_some(8),
+            site: Some(loads::prefetch::Site::Inner),
+            refused: refused.map(|_| String::new()),
+            undecided: refused == Some(true),
+            evidence: Evidence { share, latency_mean: Some(9.0), ..Evidence::default() },
+            ..AdviceRow::default()
+        }
+    }
+
+    #[test]
+    fn shares_say_whether_the_advice_matters() {
+        let all = [row(0.007, None), row(0.893, Some(false)), row(0.1, Some(true))];
+        let text = summary(&all);
+        let first = "a prefetch is advised for 1 load (0.7 % of the latency); not decided for 1 load (10.0 % of the \
+                     latency); no use for 1 load (89.3 % of the latency)\n";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains("little is to be gained"));
+        // Two events sample it.
+        let twice = [row(0.5, None), row(0.4, None)];
+        assert_eq!(summary(&twice), "a prefetch is advised for 1 load (90.0 % of the latency)\n");
+        assert!(!summary(&[row(0.5, None)]).contains("little"));
+        assert_eq!(summary(&[]), "a prefetch is advised for 0 loads\n");
+    }
 }

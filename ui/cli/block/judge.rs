@@ -6,7 +6,7 @@ use crate::cli::code::read::file;
 use crate::cli::output::{page, print};
 use bench::Options;
 use engine::judge::judge;
-use report::render::{json, model_errors};
+use report::render::{block, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tma::{Error, Result};
@@ -38,7 +38,7 @@ pub fn batch(
     let found = judge(&results, &predictions)?;
     print(&match args.format {
         Format::Json => json::pretty(&found)?,
-        _ => page(None).fitted(model_errors::text(&found)),
+        _ => page(None).fitted(block::model_errors(&found)),
     })?;
     Ok(code)
 }

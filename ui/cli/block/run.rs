@@ -19,7 +19,7 @@ use isa::code::{Block, Region};
 use pmu::perf::Signals;
 use report::documents::block::BlockReport;
 use report::render::block::Style;
-use report::render::{block as render, function_blocks, function_list, json};
+use report::render::{block as render, functions, json};
 use std::process::ExitCode;
 use tma::{Error, Result};
 
@@ -164,17 +164,17 @@ fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
     if let Some(functions) = program::functions(given) {
         let listed = functions?;
         print(&match args.format {
-            Format::Text => function_list::text(&listed, page(None)),
+            Format::Text => functions::list_text(&listed, page(None)),
             Format::Json => json::pretty(&listed)?,
-            Format::Csv => function_list::rows(&listed),
+            Format::Csv => functions::list_rows(&listed),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     let listed = program::list(given)?;
     print(&match args.format {
-        Format::Text => function_blocks::text(&listed, ascii, page(None)),
+        Format::Text => functions::blocks_text(&listed, ascii, page(None)),
         Format::Json => json::pretty(&listed)?,
-        Format::Csv => function_blocks::rows(&listed),
+        Format::Csv => functions::blocks_rows(&listed),
     })?;
     Ok(ExitCode::SUCCESS)
 }

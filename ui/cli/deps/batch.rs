@@ -7,7 +7,7 @@ use engine::deps::DepsAnalyser;
 use pmu::perf::Signals;
 use report::documents::deps::Census;
 use report::files::{check_output, write_whole};
-use report::render::census;
+use report::render::deps;
 use report::render::deps::HEADER;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn run(
     }
     write_whole(output, out.as_bytes(), &[path.to_owned()], "--output")?;
     if let Some(path) = unmodelled {
-        write_whole(path, census::rows(&counted).as_bytes(), &[], "--unmodelled")?;
+        write_whole(path, deps::census(&counted).as_bytes(), &[], "--unmodelled")?;
     }
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     note(&format!("interrupted: {done} of {} rows written", rows.len()));

@@ -5,8 +5,8 @@ use crate::message::note;
 use engine::phases;
 use report::documents::Report;
 use report::files::{is_stdout, not_written, write_whole};
+use report::render::over_time;
 use report::render::page::page;
-use report::render::{firefox, trace};
 use std::fs::{FileType, OpenOptions};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -92,8 +92,8 @@ impl Kind {
     fn content(self, whole: &Report, intervals: &[Report]) -> Result<Vec<u8>> {
         match self {
             Kind::Page => Ok(page(whole, intervals).into_bytes()),
-            Kind::Firefox => firefox::json(whole, intervals),
-            Kind::Trace => Ok(trace::json(whole, intervals)),
+            Kind::Firefox => over_time::firefox(whole, intervals),
+            Kind::Trace => Ok(over_time::trace(whole, intervals)),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::cli::output::print;
 use crate::message;
 use clap::Args;
 use engine::evaluated::evaluate;
-use report::render::evaluation::{csv, remarks};
+use report::render::tables::{evaluation_csv, evaluation_remarks};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;
@@ -31,7 +31,7 @@ pub struct EvalArgs {
 pub fn run(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
     let table = global.settings()?.library.load(&args.name)?;
     let evaluation = evaluate(&table, &args.counts)?;
-    print(&csv(&evaluation))?;
-    message::plain(&remarks(&evaluation));
+    print(&evaluation_csv(&evaluation))?;
+    message::plain(&evaluation_remarks(&evaluation));
     Ok(ExitCode::SUCCESS)
 }

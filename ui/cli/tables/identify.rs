@@ -4,7 +4,7 @@ use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
 use report::documents::doctor::identity;
-use report::render::{identity as render, json};
+use report::render::{doctor as render, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;
@@ -38,7 +38,7 @@ pub fn run(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
         document.settle(answers.into(), settings.library)?;
     }
     print(&match args.format {
-        Format::Text => render::text(&document),
+        Format::Text => render::identity_text(&document),
         Format::Json => json::pretty(&document)?,
     })?;
     Ok(ExitCode::SUCCESS)

@@ -1,13 +1,14 @@
-//! Two blocks side by side.
+//! Two blocks side by side; predictions beside a measurement, with the port pressure of each instruction; a cost model
+//! judged by measured blocks.
 
-use super::layout::{WIDTH, labelled};
-use super::remedy::{again, remedy};
-use crate::documents::block::{BlockPair, Faster};
+use super::answer::{again, remedy};
+use super::rows::{WIDTH, labelled};
+use crate::documents::block::{Accuracy, BlockPair, Faster, ModelErrors, Prediction, Pressure};
 use crate::format;
 use crate::render::width::Page;
-use bench::Class;
-use bench::{Measurement, Status};
+use bench::{Class, Measurement, Status};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// Columns of a label, and of a block.
 const LABEL: usize = 20;
@@ -106,6 +107,140 @@ fn bound(m: &Measurement, name: &str) -> String {
         false => format!("{:.3}", bound.cycles),
     };
     if bound.refuted { format!("{cycles} (refuted)") } else { cycles }
+}
+
+/// Fewest columns of an instruction.
+const INSTRUCTION: usize = 16;
+/// Columns of a port.
+const CELL: usize = 6;
+
+/// The predictions as text, each after an empty line.
+pub fn predictions(all: &[Prediction], ascii: bool, page: Page) -> String {
+    let mut out = String::new();
+    for prediction in all {
+        out.push('\n');
+        one(&mut out, prediction, page);
+    }
+    page.fitted(if ascii { format::ascii(&out) } else { out })
+}
+
+fn one(out: &mut String, p: &Prediction, page: Page) {
+    let core = match p.measured_core {
+        true => format!("{} (this core)", p.uarch),
+        false => format!("{} ({}), not this core", p.uarch, p.title),
+    };
+    let answer = match (p.cycles, p.bound) {
+        (Some(cycles), Some(bound)) => {
+            format!("{cycles:.3} cycles per iteration or more ({bound})")
+        }
+        _ => "nothing: no table".to_owned(),
+    };
+    labelled(out, "", &format!("predicted for {core}, not measured: {answer}"), WIDTH);
+    if let Some(w) = &p.issue_width {
+        let text = format!("{:.3}  {} slots, {} a cycle", w.cycles, w.slots, w.width);
+        labelled(out, "  issue width  ", &text, WIDTH);
+    }
+    if let Some(ports) = &p.ports {
+        let text = format!("{:.3}  from {}", ports.cycles, ports.sources.join("; "));
+        labelled(out, "  ports        ", &text, WIDTH);
+    }
+    if let Some(r) = &p.recurrence {
+        let range =
+            if r.high > r.cycles { format!(" (up to {:.3})", r.high) } else { String::new() };
+        let assumed = if r.assumed { ", from assumed latencies" } else { "" };
+        let path = r.path.join(" → ");
+        let text = format!("{:.3}{range}{assumed}  {path} → next iteration", r.cycles);
+        labelled(out, "  recurrence   ", &text, WIDTH);
+    }
+    for line in &p.missing {
+        labelled(out, "  note: ", line, WIDTH);
+    }
+    if !p.unknown.is_empty() {
+        labelled(out, "  unknown, left out: ", &p.unknown.join("; "), WIDTH);
+    }
+    if let Some(ports) = &p.ports {
+        table(out, ports, page);
+    }
+}
+
+/// One row for each instruction, one column for each port that the block can use.
+fn table(out: &mut String, ports: &Pressure, page: Page) {
+    let used: Vec<usize> = (0..ports.names.len()).filter(|at| ports.total[*at] > 0.0).collect();
+    let taken = CELL * used.len() + 9;
+    let room = page.width().map_or(0, |width| width.saturating_sub(taken).max(INSTRUCTION));
+    out.push_str("\n  slots");
+    for at in &used {
+        let _ = write!(out, "{:>CELL$}", ports.names[*at]);
+    }
+    out.push_str("  cycles on each port\n");
+    for row in &ports.instructions {
+        let slots = row.slots.map_or("?".to_owned(), |slots| slots.to_string());
+        let cells: String = match row.cycles.is_empty() {
+            true => format!("{:>width$}", "not known", width = CELL * used.len()),
+            false => used.iter().map(|at| cell(row.cycles[*at])).collect(),
+        };
+        let why = row.without.map(|why| format!("  ({why})")).unwrap_or_default();
+        let text = page.cut(&row.text, room);
+        let _ = writeln!(out, "  {slots:>5}{cells}  {text}{why}");
+    }
+    let total: String = used.iter().map(|at| cell(ports.total[*at])).collect();
+    let _ = writeln!(out, "  {:>5}{total}  total", "");
+}
+
+fn cell(cycles: f64) -> String {
+    match cycles {
+        c if c < 0.005 => format!("{:>CELL$}", "-"),
+        c => format!("{c:>CELL$.2}"),
+    }
+}
+
+/// Most bytes of a block that are shown.
+const SHOWN: usize = 24;
+
+/// The accuracy by class, and the worst blocks.
+pub fn model_errors(found: &ModelErrors) -> String {
+    let mut out = format!(
+        "{} blocks with a measurement and a prediction; {} not ok, {} without a prediction\n\n",
+        found.overall.blocks, found.not_ok, found.not_predicted
+    );
+    out +=
+        "class              blocks  mean error  median   <=5 %  <=10 %  <=25 %  <=50 %     tau\n";
+    for class in &found.classes {
+        line(&mut out, class.class, &class.accuracy);
+    }
+    line(&mut out, "all", &found.overall);
+    out += "\nworst             measured  predicted   error  class\n";
+    for block in &found.worst {
+        let hex: String = block.hex.chars().take(2 * SHOWN).collect();
+        let more = if hex.len() < block.hex.len() { "..." } else { "" };
+        let _ = writeln!(
+            out,
+            "                  {:>8.3}  {:>9.3}  {:>4.0} %  {}: {hex}{more}",
+            block.measured,
+            block.predicted,
+            100.0 * block.error,
+            block.class
+        );
+    }
+    out
+}
+
+fn line(out: &mut String, name: &str, a: &Accuracy) {
+    let percent = |value: Option<f64>| {
+        value.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+    };
+    let tau = a.kendall_tau.map_or("-".to_owned(), |tau| format!("{tau:.3}"));
+    let _ = writeln!(
+        out,
+        "{name:<18} {:>6}  {:>10}  {:>6}  {:>6}  {:>6}  {:>6}  {:>6}  {tau:>6}",
+        a.blocks,
+        percent(a.mean_error),
+        percent(a.median_error),
+        percent(a.within_5),
+        percent(a.within_10),
+        percent(a.within_25),
+        percent(a.within_50),
+    );
 }
 
 #[cfg(test)]

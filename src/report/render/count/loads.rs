@@ -1,9 +1,7 @@
-//! Loads as text.
+//! Loads, and a table of the calls that allocated the memory that they read, as text.
 
-use super::allocations::sites;
-use crate::documents::count::{Count, Level, LoadClass, LoadRow};
-use crate::render::fit::elided;
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::documents::count::{AllocationSite, Count, Level, LoadClass, LoadRow};
+use crate::render::width::{Cell, Page, Subject, Worth, elided};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 
@@ -151,6 +149,37 @@ fn interval([value, low, high]: [f64; 3]) -> String {
         () if half >= value.round() => format!("≤{:.0}", high.ceil()),
         () if width >= WIDE => format!("{low:.0}…{high:.0}"),
         () => format!("{value:.0} ±{half:.0}"),
+    }
+}
+
+/// Rows of the table of sites.
+const MOST_ROWS: usize = 20;
+
+/// A table of the sites.
+pub(super) fn sites(document: &Count, page: Page, out: &mut String) {
+    let all = &document.allocation_sites;
+    if all.is_empty() {
+        return;
+    }
+    let cells = |calls: &str, bytes: &str| {
+        [(Worth::Some, format!("{calls:>14}")), (Worth::All, format!("  {bytes:>14}"))]
+    };
+    out.push('\n');
+    let head = Subject { after: "allocated by", ..Subject::default() };
+    page.row(out, &cells("calls", "bytes"), head);
+    for site in all.iter().take(MOST_ROWS) {
+        let AllocationSite { function, offset, by, .. } = site;
+        let line = match (&site.file, site.line) {
+            (Some(file), Some(line)) => format!(" {file}:{line}"),
+            _ => String::new(),
+        };
+        let outer = if site.is_library { " (its caller is too far up the stack)" } else { "" };
+        let after = format!("+{offset:#x} ({by}){line}{outer}");
+        let cells = cells(&site.allocations.to_string(), &site.bytes.to_string());
+        page.row(out, &cells, Subject { name: function, after: &after, ..Subject::default() });
+    }
+    if all.len() > MOST_ROWS {
+        let _ = writeln!(out, "{:>14}  sites more (all in JSON)", all.len() - MOST_ROWS);
     }
 }
 

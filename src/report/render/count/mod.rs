@@ -1,22 +1,20 @@
 //! Exact counts as text and in callgrind's format.
 
-mod allocations;
 mod loads;
 mod mispredicted;
-mod values;
 
 use crate::documents::count::{
     BlockRow, Count, How, LoopRow, ProbeKind, Refused, Trips, TripsSource,
 };
 use crate::documents::flame::{Costs, FunctionCosts, FunctionId, LineCosts};
-use crate::render::callgrind;
+use crate::render::formats;
 use crate::render::width::{Page, Subject, Worth};
 use loads::loads;
+use mispredicted::values;
 use mispredicted::{FEW, branches};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use values::values;
 
 /// Rows of blocks and loops in text.
 const MOST: usize = 40;
@@ -241,7 +239,7 @@ pub fn callgrind(document: &Count) -> String {
         }
     }
     let sum = |of: &dyn Fn(&BlockRow) -> u64| document.blocks.iter().map(of).sum::<u64>();
-    callgrind::text(&Costs {
+    formats::callgrind_text(&Costs {
         command: document.command.join(" "),
         remarks: Vec::new(),
         positions: "instr",

@@ -1,4 +1,4 @@
-//! The code of a comparison as cells of text.
+//! The code and the other rows of a comparison as cells of text.
 
 use crate::documents::diff::row::{CodeRow, Matched};
 use crate::documents::diff::{Diff, DiffRow, Judgement};
@@ -13,13 +13,13 @@ const PARTS: usize = 3;
 /// Functions, or loops and blocks.
 pub(super) struct Table {
     pub title: &'static str,
-    pub rows: Vec<Cells>,
+    pub rows: Vec<CodeCells>,
     /// Number of hidden rows, and of those below their errors; empty of none.
     pub left: String,
 }
 
 /// One row.
-pub(super) struct Cells {
+pub(super) struct CodeCells {
     pub name: String,
     pub a: String,
     pub b: String,
@@ -48,7 +48,7 @@ pub(super) fn tables(diff: &Diff, ascii: bool, verbose: bool) -> Vec<Table> {
         Table {
             title,
             left: left(&hidden, minor),
-            rows: shown.into_iter().map(|(row, name)| cells(row, name, ascii)).collect(),
+            rows: shown.into_iter().map(|(row, name)| code_cells(row, name, ascii)).collect(),
         }
     };
     let all = [table("function", functions), table("loop or block", pieces)];
@@ -87,7 +87,7 @@ pub fn place(row: &CodeRow, kind: &str) -> String {
     }
 }
 
-fn cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
+fn code_cells(row: &CodeRow, name: String, ascii: bool) -> CodeCells {
     let time = &row.time;
     let value = |value: Option<f64>, error| match value {
         Some(value) => amount(time, value, error, ascii),
@@ -103,7 +103,7 @@ fn cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
         (Judgement::Absent, None, Some(_)) => "only in B",
         _ => "",
     };
-    Cells {
+    CodeCells {
         name,
         a: value(time.a, time.a_error),
         b: value(time.b, time.b_error),
@@ -114,7 +114,7 @@ fn cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
 }
 
 /// A change that only single runs show.
-pub(super) fn in_one_run(row: &DiffRow) -> &'static str {
+fn in_one_run(row: &DiffRow) -> &'static str {
     let is_more = row.difference.is_some_and(|difference| difference > 0.0);
     if is_more { "more in one run" } else { "less in one run" }
 }
@@ -196,5 +196,57 @@ fn change(row: &DiffRow, difference: f64) -> String {
     match row.unit.as_str() {
         "ratio" => format!("{:+.1} points", 100.0 * difference),
         unit => format!("{difference:+.1} {unit}"),
+    }
+}
+
+/// One row.
+pub(super) struct Cells {
+    pub name: String,
+    /// Blanks before the name: two for each level below the first.
+    pub indent: usize,
+    pub a: String,
+    pub b: String,
+    pub difference: String,
+    pub judgement: &'static str,
+}
+
+/// The rows that have a value.
+pub(super) fn cells(diff: &Diff, ascii: bool) -> Vec<Cells> {
+    let all = diff.nodes.iter().chain(&diff.info).chain(&diff.software);
+    all.filter(|r| r.a.is_some() || r.b.is_some()).map(|r| of(r, ascii)).collect()
+}
+
+fn of(r: &DiffRow, ascii: bool) -> Cells {
+    let place = r.place.title();
+    let place = if place.is_empty() { place } else { format!(" ({place})") };
+    let is_share = r.level > 0;
+    let difference = match (r.difference, is_share) {
+        (None, _) => String::new(),
+        (Some(d), true) => format!("{:+.1} points", 100.0 * d),
+        (Some(d), false) => format!("{}{}", if d >= 0.0 { "+" } else { "" }, format::number(d)),
+    };
+    let plus_minus = if ascii { "+-" } else { "±" };
+    let cell = |value: Option<f64>, error: Option<f64>| match (value, is_share) {
+        (None, _) => "absent".to_owned(),
+        (Some(_), true) => format::share(value, error).replace('±', plus_minus),
+        (Some(v), false) => match error {
+            Some(error) => format!("{} {plus_minus} {}", format::number(v), format::number(error)),
+            None => format::number(v),
+        },
+    };
+    Cells {
+        name: format!("{}{place}", r.label),
+        indent: 2 * r.level.saturating_sub(1) as usize,
+        a: cell(r.a, r.a_error),
+        b: cell(r.b, r.b_error),
+        difference,
+        judgement: match r.judgement {
+            Judgement::More => "more in B",
+            Judgement::Less => "less in B",
+            Judgement::OneRun => in_one_run(r),
+            Judgement::Same => "same within the errors",
+            Judgement::Unjudged => "not judged: no errors",
+            Judgement::Absent => "",
+        },
     }
 }

@@ -1,7 +1,7 @@
 //! The document as CSV.
 
 use super::super::csv::{number, row};
-use super::cells::COLUMNS;
+use super::accesses::COLUMNS;
 use crate::documents::loads::{LevelsRow, LoadRow, Loads, PathRow};
 use crate::format::joined;
 

@@ -1,7 +1,7 @@
 //! The estimated top-down tree, below the samples.
 
+use super::Renderer;
 use super::code::{at_head, share, short};
-use super::renderer::Renderer;
 use crate::documents::estimate::{Bottleneck, Estimate, Parts, Row, Run, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
@@ -168,12 +168,12 @@ fn bar(parts: &Parts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::renderer::render;
     use super::super::style::Style;
     use super::*;
     use crate::documents::Report;
     use crate::documents::estimate::Share;
     use crate::documents::report::Source;
+    use crate::render::report::text::render;
     use tma::Address;
 
     /// A report of an estimate with so many loops and blocks of one share.

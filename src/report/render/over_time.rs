@@ -1,10 +1,11 @@
-//! A report for the Firefox Profiler: samples with their times, categories by node, intervals as tracks. The form is
-//! that of processed profiles, which `fxprof-processed-profile` writes.
+//! A report over time. For the Firefox Profiler: samples with their times, categories by node, intervals as tracks, in the
+//! form of processed profiles, which `fxprof-processed-profile` writes. In the Trace Event Format, for Perfetto
+//! (ui.perfetto.dev) and chrome://tracing: intervals as counter tracks, phases as slices.
 
-use super::phases;
 use crate::documents::report::Report;
-use crate::documents::report_parts::Timeline;
+use crate::documents::report_parts::{Phase, PhaseValue, Timeline};
 use crate::documents::series::{Series, level_1, software};
+use crate::format::number;
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, GraphColor, Marker,
     MarkerFieldFlags, MarkerFieldFormat, MarkerGraphType, MarkerLocations, MarkerTiming,
@@ -12,6 +13,7 @@ use fxprof_processed_profile::{
     RuntimeSchemaMarkerGraph, RuntimeSchemaMarkerSchema, SamplingInterval, StackHandle,
     StringHandle, ThreadHandle, Timestamp,
 };
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 /// Words in the name of a node, and the colours of its category and graph.
@@ -30,7 +32,7 @@ const COLOURS: [(&str, CategoryColor, GraphColor); 8] = [
 ///
 /// # Errors
 /// It cannot be written as JSON.
-pub fn json(whole: &Report, intervals: &[Report]) -> tma::Result<Vec<u8>> {
+pub fn firefox(whole: &Report, intervals: &[Report]) -> tma::Result<Vec<u8>> {
     let profile = profile(whole, intervals);
     serde_json::to_vec(&profile).map_err(|e| {
         tma::Error::failed("cannot write the report as a profile of Firefox").because(e)
@@ -230,8 +232,85 @@ fn phase_markers(profile: &mut Profile, thread: ThreadHandle, whole: &Report) {
     });
     let name = profile.intern_string("phase");
     for phase in &whole.phases {
-        let text = Some(profile.intern_string(&phases::text(phase)));
+        let text = Some(profile.intern_string(&phase_text(phase)));
         let timing = MarkerTiming::Interval(at(phase.from), at(phase.to));
         profile.add_marker(thread, timing, Span { kind, name, numbers: Vec::new(), text });
     }
+}
+
+/// The one process, and its thread with phases.
+const PROCESS: u32 = 1;
+const PHASES: u32 = 1;
+
+/// The intervals of a report.
+pub fn trace(whole: &Report, intervals: &[Report]) -> Vec<u8> {
+    let title = whole.name();
+    let mut events = vec![named("process_name", &title), named("thread_name", "phases")];
+    for series in level_1(intervals).into_iter().chain(software(intervals)) {
+        counters(&series, &mut events);
+    }
+    for (number, phase) in whole.phases.iter().enumerate() {
+        let functions: Map<String, Value> = phase
+            .functions
+            .iter()
+            .map(|f| (format!("{} ({})", f.name, f.module), json!(percent(f.share))))
+            .collect();
+        events.push(json!({
+            "name": format!("phase {}: {}", number + 1, phase_text(phase)),
+            "cat": "phase", "ph": "X", "pid": PROCESS, "tid": PHASES,
+            "ts": micros(phase.from), "dur": micros(phase.to - phase.from),
+            "args": {"percent of the samples": functions},
+        }));
+    }
+    let about = json!({
+        "tool": format!("tdtool {}", whole.tool), "processor": whole.title,
+        "source": whole.source.label(), "notes": whole.notes.join("; "),
+    });
+    json!({"traceEvents": events, "displayTimeUnit": "ms", "otherData": about}).to_string().into()
+}
+
+fn named(what: &str, name: &str) -> Value {
+    json!({"name": what, "ph": "M", "pid": PROCESS, "tid": PHASES, "args": {"name": name}})
+}
+
+fn micros(seconds: f64) -> f64 {
+    // To the nanosecond: what is beyond is rounding.
+    (seconds * 1e9).round() / 1e3
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 1e4).round() / 1e2
+}
+
+/// A counter holds until its next event: the values of an interval at its begin, those of the last also at its end.
+/// What was not measured has no value.
+fn counters(series: &Series, events: &mut Vec<Value>) {
+    let unit = if series.is_share { " (%)" } else { "" };
+    let name = format!("{}{unit}", series.title);
+    let last = series.intervals.last().map(|interval| (interval.span.1, interval));
+    for (time, interval) in series.intervals.iter().map(|i| (i.span.0, i)).chain(last) {
+        let value = |value: f64| if series.is_share { percent(value) } else { value };
+        let known = series.labels.iter().zip(&interval.values);
+        let known = known.filter_map(|(label, of)| Some((label.clone(), json!(value((*of)?)))));
+        let values: Map<String, Value> = known.collect();
+        if !values.is_empty() {
+            events.push(json!({
+                "name": name, "ph": "C", "pid": PROCESS, "ts": micros(time), "args": values,
+            }));
+        }
+    }
+}
+
+/// The values of a phase, the largest shares first.
+pub(super) fn phase_text(of: &Phase) -> String {
+    let mut values: Vec<&PhaseValue> = of.values.iter().collect();
+    if values.iter().all(|value| value.is_share) {
+        values.sort_by(|a, b| b.value.unwrap_or(-1.0).total_cmp(&a.value.unwrap_or(-1.0)));
+    }
+    let text = |of: &PhaseValue| match of.value {
+        None => format!("{} not measured", of.label),
+        Some(value) if of.is_share => format!("{} {:.1} %", of.label, 100.0 * value),
+        Some(value) => format!("{} {}", of.label, number(value)),
+    };
+    values.into_iter().map(text).collect::<Vec<_>>().join(", ")
 }

@@ -1,12 +1,49 @@
-//! The blocks of a function as text and CSV.
+//! The functions of a program, and the blocks of one, as text and CSV.
 
 use super::csv;
 use super::width::{Page, Subject, Worth};
+use crate::documents::block::FunctionList;
 use isa::program::FunctionBlocks;
 use std::fmt::Write as _;
 
+/// One line per function.
+pub fn list_text(list: &FunctionList, page: Page) -> String {
+    let (file, count, shown) = (&list.file, list.count, list.functions.len());
+    let which = if shown < count { format!(", the {shown} largest") } else { String::new() };
+    let plural = if count == 1 { "" } else { "s" };
+    let mut out = format!("{file}: {count} function{plural}{which}\n");
+    let cells = |start: &str, bytes: &str| {
+        [(Worth::All, format!("{start:>10}")), (Worth::Some, format!("  {bytes:>7}"))]
+    };
+    let head = Subject { after: "name", ..Subject::default() };
+    page.row(&mut out, &cells("address", "bytes"), head);
+    for one in &list.functions {
+        let name = one.name.as_deref().unwrap_or("(no symbol)");
+        let subject = Subject { name, ..Subject::default() };
+        page.row(&mut out, &cells(&one.start.to_string(), &one.bytes.to_string()), subject);
+    }
+    let _ = writeln!(
+        out,
+        "tdtool block --list {file}:NAME, or {file}:0xADDRESS, lists the blocks of one"
+    );
+    page.fitted(out)
+}
+
+/// A row for each function, below the columns.
+pub fn list_rows(list: &FunctionList) -> String {
+    let mut out = "start,bytes,name,symbol\n".to_owned();
+    for one in &list.functions {
+        let (name, symbol) = (one.name.as_deref(), one.symbol.as_deref());
+        let (start, bytes) = (one.start.to_string(), one.bytes.to_string());
+        let fields = [&*start, &*bytes, name.unwrap_or(""), symbol.unwrap_or("")];
+        out += &csv::row(fields);
+        out.push('\n');
+    }
+    out
+}
+
 /// One line per block; `ascii`: ASCII characters only.
-pub fn text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
+pub fn blocks_text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
     let dots = if ascii { "..." } else { "…" };
     let plural = if list.blocks.len() == 1 { "" } else { "s" };
     let mut out = format!("{}: {} block{plural}\n", list.function, list.blocks.len());
@@ -48,7 +85,7 @@ pub fn text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
 }
 
 /// A row for each block, below the columns.
-pub fn rows(list: &FunctionBlocks) -> String {
+pub fn blocks_rows(list: &FunctionBlocks) -> String {
     let mut out = "number,start,end,instructions,loop_depth,first,last,innermost_loop\n".to_owned();
     for b in &list.blocks {
         let (number, count) = (b.number.to_string(), b.instructions.to_string());
