@@ -114,6 +114,17 @@ pub fn words(line: &str) -> Vec<&str> {
     line.split(is_end).collect()
 }
 
+/// `file.c:7`: a source line without the folders of its file.
+pub fn source(file: Option<&String>, line: Option<u32>) -> Option<String> {
+    let name = file?.rsplit('/').next()?;
+    Some(line.map_or(name.to_owned(), |line| format!("{name}:{line}")))
+}
+
+/// `1 sample`, `3 samples`.
+pub fn several(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Seconds with a fitting unit.
 pub fn seconds(value: f64) -> String {
     match value {

@@ -210,7 +210,7 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
 }
 
 /// The findings that follow from the flags, of the nodes that are `shown`.
-pub(super) fn findings(
+fn findings(
     table: &Table,
     evaluation: &Evaluation,
     flags: &Flags,

@@ -87,6 +87,16 @@ pub fn row<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> String {
     out
 }
 
+/// One row with its line break.
+pub fn line<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> String {
+    row(fields) + "\n"
+}
+
+/// A value as it is shown; nothing where there is none.
+pub fn text(value: Option<impl ToString>) -> String {
+    value.map(|one| one.to_string()).unwrap_or_default()
+}
+
 /// As [`Row::number`].
 pub fn number(value: Option<f64>) -> String {
     value.map(|v| exact(&mut zmij::Buffer::new(), v).to_owned()).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Abilities of this machine as text: facts first, then the findings. Which processor it is, as text.
 
 use crate::documents::doctor::{Agreement, Document, FactRow, Identities, KindOfCore, TableInfo};
+use crate::format::several;
 use pmu::machine::{Finding, Level};
 use std::fmt::Write as _;
 use tma::identity::{self, Identity};
@@ -98,7 +99,7 @@ fn number(value: f64) -> String {
 }
 
 fn topology(d: &Document) -> String {
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let count = |n: usize, what: &str| several(n as u64, what);
     let smt = match (d.smt, &d.virtual_machine) {
         (true, _) => "on",
         // The host may run sibling threads beside the guest.
@@ -211,7 +212,7 @@ fn core(core: &KindOfCore, is_one_of_several: bool) -> String {
 }
 
 /// The table, and by what; or what remains.
-pub fn answer(identity: &Identity) -> String {
+fn answer(identity: &Identity) -> String {
     match &identity.table {
         Some(table) => format!("{table}, by {}", identity.by.name()),
         None if identity.candidates.is_empty() => "none fits".into(),
@@ -223,7 +224,7 @@ pub fn answer(identity: &Identity) -> String {
 }
 
 /// Claim of family and model.
-pub fn claim(identity: &Identity) -> String {
+fn claim(identity: &Identity) -> String {
     let claimed = &identity.claimed;
     let tables = match &claimed.tables[..] {
         [] => "no table".into(),

@@ -3,6 +3,7 @@
 use super::csv;
 use super::width::{Page, Subject, Worth};
 use crate::documents::block::FunctionList;
+use crate::format::several;
 use isa::program::FunctionBlocks;
 use std::fmt::Write as _;
 
@@ -10,13 +11,11 @@ use std::fmt::Write as _;
 pub fn list_text(list: &FunctionList, page: Page) -> String {
     let (file, count, shown) = (&list.file, list.count, list.functions.len());
     let which = if shown < count { format!(", the {shown} largest") } else { String::new() };
-    let plural = if count == 1 { "" } else { "s" };
-    let mut out = format!("{file}: {count} function{plural}{which}\n");
+    let mut out = format!("{file}: {}{which}\n", several(count as u64, "function"));
     let cells = |start: &str, bytes: &str| {
         [(Worth::All, format!("{start:>10}")), (Worth::Some, format!("  {bytes:>7}"))]
     };
-    let head = Subject { after: "name", ..Subject::default() };
-    page.row(&mut out, &cells("address", "bytes"), head);
+    page.heading(&mut out, &cells("address", "bytes"), "name");
     for one in &list.functions {
         let name = one.name.as_deref().unwrap_or("(no symbol)");
         let subject = Subject { name, ..Subject::default() };
@@ -36,8 +35,7 @@ pub fn list_rows(list: &FunctionList) -> String {
         let (name, symbol) = (one.name.as_deref(), one.symbol.as_deref());
         let (start, bytes) = (one.start.to_string(), one.bytes.to_string());
         let fields = [&*start, &*bytes, name.unwrap_or(""), symbol.unwrap_or("")];
-        out += &csv::row(fields);
-        out.push('\n');
+        out += &csv::line(fields);
     }
     out
 }
@@ -45,8 +43,8 @@ pub fn list_rows(list: &FunctionList) -> String {
 /// One line per block; `ascii`: ASCII characters only.
 pub fn blocks_text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
     let dots = if ascii { "..." } else { "…" };
-    let plural = if list.blocks.len() == 1 { "" } else { "s" };
-    let mut out = format!("{}: {} block{plural}\n", list.function, list.blocks.len());
+    let blocks = several(list.blocks.len() as u64, "block");
+    let mut out = format!("{}: {blocks}\n", list.function);
     let places: Vec<String> =
         list.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
     let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
@@ -60,8 +58,7 @@ pub fn blocks_text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
             (Worth::Little, format!("  {of:>4}")),
         ]
     };
-    let head = Subject { after: "code", ..Subject::default() };
-    page.row(&mut out, &cells("+N", "addresses", ["instructions", "loops", "loop"]), head);
+    page.heading(&mut out, &cells("+N", "addresses", ["instructions", "loops", "loop"]), "code");
     for (block, place) in list.blocks.iter().zip(&places) {
         let number = format!("+{}", block.number);
         let code = match block.instructions {
@@ -91,8 +88,7 @@ pub fn blocks_rows(list: &FunctionBlocks) -> String {
         let (number, count) = (b.number.to_string(), b.instructions.to_string());
         let depth = b.loop_depth.to_string();
         let of = b.innermost_loop.map_or(String::new(), |l| l.to_string());
-        out += &csv::row([&number, &b.start, &b.end, &count, &depth, &b.first, &b.last, &of]);
-        out.push('\n');
+        out += &csv::line([&number, &b.start, &b.end, &count, &depth, &b.first, &b.last, &of]);
     }
     out
 }

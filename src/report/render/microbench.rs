@@ -1,6 +1,7 @@
 //! Instruction microbenchmarks as text and as CSV rows.
 
 use crate::documents::microbench::Document;
+use crate::format::several;
 use crate::render::csv::{self, number};
 use bench::microbench::{Cycles, Latencies, Listed, Measurement};
 use bench::{Outcome, Status};
@@ -10,11 +11,10 @@ use std::fmt::Write as _;
 pub fn render(document: &Document<Measurement>) -> String {
     let report = &document.result;
     let mut out = format!("{}\n", name(report));
-    let plural = if report.instructions == 1 { "" } else { "s" };
     match (&report.cycles, report.status) {
         (Some(c), Status::Ok | Status::Unstable) => {
-            let (word, each) = (report.status.word(), report.instructions);
-            let _ = write!(out, "{word}: {} for {each} instruction{plural}", span(c));
+            let each = several(report.instructions as u64, "instruction");
+            let _ = write!(out, "{}: {} for {each}", report.status.word(), span(c));
             if let Some(ipc) = report.ipc {
                 let _ = write!(out, ", IPC {ipc:.2}");
             }
@@ -185,7 +185,7 @@ pub fn row(report: &Measurement) -> String {
 }
 
 /// The multiset as it is given.
-pub fn name(report: &Measurement) -> String {
+fn name(report: &Measurement) -> String {
     let one = |f: &bench::microbench::FormCount| match f.count {
         1 => f.form.clone(),
         n => format!("{}*{n}", f.form),
@@ -212,7 +212,7 @@ pub fn latency_rows(document: &Latencies) -> String {
             l.chain.clone(),
             number(l.link),
         ];
-        csv::row(cells) + "\n"
+        csv::line(cells)
     };
     document.latencies.iter().map(one).collect()
 }
@@ -226,7 +226,7 @@ pub fn list_rows(listed: &[bench::microbench::Listed]) -> String {
             l.extensions.join(" "),
             l.reason.clone().unwrap_or_default(),
         ];
-        csv::row(cells) + "\n"
+        csv::line(cells)
     };
     format!("form,code,extensions,reason\n{}", listed.iter().map(one).collect::<String>())
 }

@@ -1,15 +1,17 @@
 //! Prefetch advice as text and CSV: a summary, then each load with the iterations of its loop: trips, a drawn histogram,
 //! peaks.
 
-use super::csv::{number, row};
+use super::csv::{self, number, text as cell};
 use super::width::{Page, Subject, Worth};
 use crate::documents::prefetch::{AdviceRow, InFlightRow, LoopRow, Prefetch};
-use crate::format::joined;
+use crate::format::{joined, several, source};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// From so many samples on the interval of what they say is within a fifth of it.
 const SURE: u64 = 100;
+/// Loads with less of the latency of all matter little.
+const LITTLE: f64 = 0.05;
 
 /// The document as text: `most` loads.
 pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String {
@@ -33,17 +35,12 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String
             if number == 0 {
                 let _ = writeln!(out, "\n{title}:");
             }
-            let after = {
-                let why = one.refused.as_deref().unwrap_or_default();
-                format!("{}{}: {why}", line(one), event(one, several))
-            };
+            let why = one.refused.as_deref().unwrap_or_default();
+            let after = format!("{}{}: {why}", line(one), event(one, several));
             let cells = [(Worth::All, format!("  {:>6}", share(one)))];
             let name = one.function.as_deref().unwrap_or_default();
-            page.row(
-                &mut out,
-                &cells,
-                Subject { place: &one.load.to_string(), name, after: &after },
-            );
+            let subject = Subject { place: &one.load.to_string(), name, after: &after };
+            page.row(&mut out, &cells, subject);
         }
     }
     if is_cut {
@@ -70,6 +67,58 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String
     page.fitted(out)
 }
 
+fn summary(all: &[AdviceRow]) -> String {
+    let is_known = |row: &AdviceRow| row.distance.is_some() && row.site.is_some();
+    let kind = |row: &AdviceRow| match (row.refused.is_some(), row.undecided) {
+        (false, _) => usize::from(!is_known(row)),
+        (true, true) => 2,
+        (true, false) => 3,
+    };
+    let of = |number: usize| -> Vec<&AdviceRow> {
+        all.iter().filter(|row| kind(row) == number).collect()
+    };
+    let known = of(0);
+    let mut out = format!("a prefetch is advised for {}", loads(&known));
+    for (number, what) in [(1, "distance not known for"), (2, "not decided for"), (3, "no use for")]
+    {
+        let own = of(number);
+        if !own.is_empty() {
+            let _ = write!(out, "; {what} {}", loads(&own));
+        }
+    }
+    out.push('\n');
+    if !known.is_empty() && share_of(&known) < LITTLE {
+        let _ = writeln!(
+            out,
+            "little is to be gained by the advice: all of these loads together have {:.1} % of the latency",
+            100.0 * share_of(&known)
+        );
+    }
+    out
+}
+
+/// How many, each once, and their share of the latency. A load has a row for each event that samples it.
+fn loads(own: &[&AdviceRow]) -> String {
+    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, row.load)).collect();
+    let number = several(different.len() as u64, "load");
+    match own.iter().any(|row| row.evidence.latency_mean.is_some()) {
+        true => format!("{number} ({:.1} % of the latency)", 100.0 * share_of(own)),
+        false => number,
+    }
+}
+
+/// Share of the latency; of several events that in which it is largest.
+fn share_of(own: &[&AdviceRow]) -> f64 {
+    let mut events: Vec<Option<usize>> = own.iter().map(|row| row.evidence.event).collect();
+    events.sort_unstable();
+    events.dedup();
+    let of = |event: &Option<usize>| -> f64 {
+        let rows = own.iter().filter(|row| row.evidence.event == *event);
+        rows.map(|row| row.evidence.share).sum()
+    };
+    events.iter().map(of).fold(0.0, f64::max)
+}
+
 /// Its share of the latency of all loads.
 fn share(one: &AdviceRow) -> String {
     match one.evidence.latency_mean {
@@ -93,14 +142,8 @@ fn in_flight(host: &InFlightRow) -> String {
     )
 }
 
-/// The source line.
 fn line(one: &AdviceRow) -> String {
-    let mut text = String::new();
-    if let Some(file) = one.file.as_ref().and_then(|file| file.rsplit('/').next()) {
-        let line = one.line.map_or(String::new(), |line| format!(":{line}"));
-        let _ = write!(text, " {file}{line}");
-    }
-    text
+    source(one.file.as_ref(), one.line).map_or(String::new(), |at| format!(" {at}"))
 }
 
 /// The event of its samples, if there are several with loads.
@@ -222,40 +265,6 @@ fn unknown(one: &AdviceRow) -> Vec<(String, &str)> {
     all
 }
 
-/// The rows as CSV.
-pub fn csv(document: &Prefetch) -> String {
-    let mut out = String::from(
-        "module,load,function,class,stride,loop,ic,mc,distance,site,site_loop,coverage,samples,latency_mean,\
-         refused,unknown,share,undecided\n",
-    );
-    for one in &document.advice {
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let whole = |value: Option<u64>| value.map(|n| n.to_string()).unwrap_or_default();
-        out += &row([
-            one.module.clone(),
-            one.load.to_string(),
-            text(&one.function),
-            text(&one.class.map(|class| class.to_string())),
-            one.stride.map(|n| n.to_string()).unwrap_or_default(),
-            one.inner.as_ref().map(|own| own.head.to_string()).unwrap_or_default(),
-            number(one.ic),
-            number(one.mc),
-            whole(one.distance),
-            text(&one.site.map(|site| site.to_string())),
-            text(&one.site_loop.map(|head| head.to_string())),
-            number(one.coverage),
-            one.evidence.samples.to_string(),
-            number(one.evidence.latency_mean),
-            text(&one.refused),
-            one.unknown.join("; "),
-            number(one.evidence.latency_mean.map(|_| one.evidence.share)),
-            one.undecided.to_string(),
-        ]);
-        out.push('\n');
-    }
-    out
-}
-
 /// Columns of the drawn histogram, also on a narrow page.
 const COLUMNS: usize = 48;
 const NARROW: usize = 16;
@@ -265,7 +274,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '+', '+', '#', '#'];
 
 /// Adds the lines of a loop.
-pub(super) fn iterations(one: &LoopRow, ascii: bool, page: Page, out: &mut String) {
+fn iterations(one: &LoopRow, ascii: bool, page: Page, out: &mut String) {
     let _ = write!(out, "  loop {}: {}", one.head, trips(one));
     if let Some(run) = one.runs_on {
         let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
@@ -325,68 +334,35 @@ fn draw(one: &LoopRow, ascii: bool, wide: usize) -> Option<(String, u64, u64)> {
     Some((format!("|{}|", columns.iter().map(sign).collect::<String>()), low, high))
 }
 
-/// Loads with less of the latency of all matter little.
-const LITTLE: f64 = 0.05;
-
-/// The first lines of a text.
-pub(super) fn summary(all: &[AdviceRow]) -> String {
-    let is_known = |row: &AdviceRow| row.distance.is_some() && row.site.is_some();
-    let kind = |row: &AdviceRow| match (row.refused.is_some(), row.undecided) {
-        (false, _) => usize::from(!is_known(row)),
-        (true, undecided) => {
-            if undecided {
-                2
-            } else {
-                3
-            }
-        }
-    };
-    let of = |number: usize| -> Vec<&AdviceRow> {
-        all.iter().filter(|row| kind(row) == number).collect()
-    };
-    let known = of(0);
-    let mut out = format!("a prefetch is advised for {}", loads(&known));
-    for (number, what) in [(1, "distance not known for"), (2, "not decided for"), (3, "no use for")]
-    {
-        let own = of(number);
-        if !own.is_empty() {
-            let _ = write!(out, "; {what} {}", loads(&own));
-        }
-    }
-    out.push('\n');
-    if !known.is_empty() && share_of(&known) < LITTLE {
-        let _ = writeln!(
-            out,
-            "little is to be gained by the advice: all of these loads together have {:.1} % of the latency",
-            100.0 * share_of(&known)
-        );
+/// The rows as CSV.
+pub fn csv(document: &Prefetch) -> String {
+    let mut out = String::from(
+        "module,load,function,class,stride,loop,ic,mc,distance,site,site_loop,coverage,samples,latency_mean,\
+         refused,unknown,share,undecided\n",
+    );
+    for one in &document.advice {
+        out += &csv::line([
+            one.module.clone(),
+            one.load.to_string(),
+            cell(one.function.as_ref()),
+            cell(one.class),
+            cell(one.stride),
+            cell(one.inner.as_ref().map(|own| own.head)),
+            number(one.ic),
+            number(one.mc),
+            cell(one.distance),
+            cell(one.site),
+            cell(one.site_loop),
+            number(one.coverage),
+            one.evidence.samples.to_string(),
+            number(one.evidence.latency_mean),
+            cell(one.refused.as_ref()),
+            one.unknown.join("; "),
+            number(one.evidence.latency_mean.map(|_| one.evidence.share)),
+            one.undecided.to_string(),
+        ]);
     }
     out
-}
-
-/// How many, each once, and their share of the latency. A load has a row for each event that samples it.
-fn loads(own: &[&AdviceRow]) -> String {
-    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, row.load)).collect();
-    let number = match different.len() {
-        1 => "1 load".to_owned(),
-        n => format!("{n} loads"),
-    };
-    match own.iter().any(|row| row.evidence.latency_mean.is_some()) {
-        true => format!("{number} ({:.1} % of the latency)", 100.0 * share_of(own)),
-        false => number,
-    }
-}
-
-/// Share of the latency; of several events that in which it is largest.
-fn share_of(own: &[&AdviceRow]) -> f64 {
-    let mut events: Vec<Option<usize>> = own.iter().map(|row| row.evidence.event).collect();
-    events.sort_unstable();
-    events.dedup();
-    let of = |event: &Option<usize>| -> f64 {
-        let rows = own.iter().filter(|row| row.evidence.event == *event);
-        rows.map(|row| row.evidence.share).sum()
-    };
-    events.iter().map(of).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

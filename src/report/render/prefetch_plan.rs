@@ -1,6 +1,6 @@
 //! Plans of prefetches as input of other tools.
 
-use super::csv::row;
+use super::csv;
 use crate::documents::prefetch::{Plan, PlanRow};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,8 +14,7 @@ pub fn hints(plan: &Plan) -> String {
     let mut out = String::from("PC,delta,type\n");
     for one in &plan.prefetches {
         if let Some(delta) = one.delta {
-            out += &row([one.load.to_string(), delta.to_string(), TYPE.to_owned()]);
-            out.push('\n');
+            out += &csv::line([one.load.to_string(), delta.to_string(), TYPE.to_owned()]);
         }
     }
     out

@@ -1,9 +1,10 @@
 //! Regions, and their trees, as text.
 
 use crate::documents::estimate::{Parts, Share};
-use crate::documents::regions::{Region, RegionTree, Regions, Times};
+use crate::documents::regions::{Region, RegionTree, Regions, ThreadRow, Times};
 use crate::documents::report_parts::FunctionNode;
 use crate::format::{count, seconds};
+use crate::render::width::more_in_json;
 use std::fmt::Write as _;
 use tma::text::name;
 
@@ -49,23 +50,17 @@ fn threads(document: &Regions, out: &mut String) {
     }
     let _ = writeln!(out, "\nRegions of several threads, whose times are added up above");
     let rows = |row: &Region| -> Vec<String> {
-        let path =
-            row.inside.iter().chain([&row.name]).map(|n| name(n)).collect::<Vec<_>>().join(" > ");
-        let each = row.threads.iter().map(|own| {
-            let thread = match own.thread {
-                Some(tid) => format!("thread {tid}"),
-                None => format!("#{} of process {}", own.number, own.process),
-            };
-            format!("{}  {path}, {thread}{}", numbers(&own.of), more(&own.of))
-        });
+        let path = path(row);
+        let each = row
+            .threads
+            .iter()
+            .map(|own| format!("{}  {path}, {}{}", numbers(&own.of), thread(own), more(&own.of)));
         each.collect()
     };
     let several = document.regions.iter().filter(|row| row.threads.len() > 1);
     let all: Vec<String> = several.flat_map(rows).collect();
     all.iter().take(MOST).for_each(|row| _ = writeln!(out, "{row}"));
-    if all.len() > MOST {
-        let _ = writeln!(out, "{:>14}  rows more (all in JSON)", all.len() - MOST);
-    }
+    more_in_json(out, all.len().saturating_sub(MOST), "rows");
 }
 
 fn numbers(of: &Times) -> String {
@@ -104,7 +99,7 @@ const MOST_TREES: usize = 20;
 const LEAST: f64 = 0.005;
 
 /// A tree per region with samples, then by thread; why there are none.
-pub(super) fn trees(document: &Regions, out: &mut String) {
+fn trees(document: &Regions, out: &mut String) {
     let Some(sampled) = &document.sampled else { return };
     let how = match (&sampled.table, &sampled.no_tree) {
         (Some(table), _) => format!("level 1 counted at samples of {} ({table})", sampled.event),
@@ -115,13 +110,9 @@ pub(super) fn trees(document: &Regions, out: &mut String) {
     let mut rows: Vec<(String, &RegionTree)> = Vec::new();
     for region in &document.regions {
         let path = path(region);
-        let of_threads = region.threads.iter().filter_map(|own| {
-            let thread = match own.thread {
-                Some(tid) => format!("thread {tid}"),
-                None => format!("#{} of process {}", own.number, own.process),
-            };
-            Some((format!("{path}, {thread}"), own.tree.as_ref()?))
-        });
+        let of_threads = region.threads.iter();
+        let of_threads = of_threads
+            .filter_map(|own| Some((format!("{path}, {}", thread(own)), own.tree.as_ref()?)));
         rows.extend(region.tree.iter().map(|tree| (path.clone(), tree)));
         rows.extend(of_threads);
     }
@@ -133,6 +124,13 @@ pub(super) fn trees(document: &Regions, out: &mut String) {
     }
     if let Some(why) = &sampled.no_tree {
         let _ = writeln!(out, "note: no tree: {}", name(why));
+    }
+}
+
+fn thread(own: &ThreadRow) -> String {
+    match own.thread {
+        Some(tid) => format!("thread {tid}"),
+        None => format!("#{} of process {}", own.number, own.process),
     }
 }
 

@@ -45,6 +45,13 @@ pub struct Subject<'a> {
     pub after: &'a str,
 }
 
+/// Says how many rows of a table are left out, if any.
+pub(crate) fn more_in_json(out: &mut String, left: usize, rows: &str) {
+    if left > 0 {
+        out.push_str(&format!("{left:>14}  {rows} more (all in JSON)\n"));
+    }
+}
+
 impl Page {
     /// A terminal with these columns; `None`: anything else.
     pub fn of(columns: Option<usize>) -> Self {
@@ -77,7 +84,12 @@ impl Page {
         }
     }
 
-    /// Adds a heading, or a row of a table.
+    /// Adds the heading of a table, which ends in the name of its rows.
+    pub(crate) fn heading(self, out: &mut String, cells: &[Cell], name: &str) {
+        self.row(out, cells, Subject { after: name, ..Subject::default() });
+    }
+
+    /// Adds a row of a table.
     pub fn row(self, out: &mut String, cells: &[Cell], subject: Subject<'_>) {
         let before: String = self.kept(cells).map(|(_, text)| text.as_str()).collect();
         let Subject { place, name, after } = subject;

@@ -51,7 +51,7 @@ pub fn render(report: &Measurement, style: &Style) -> String {
 const DIFFERS: f64 = 0.05;
 
 /// The instructions, an arrow at the one that failed.
-pub fn code(rows: &mut Rows, report: &Measurement, narrow: bool) {
+fn code(rows: &mut Rows, report: &Measurement, narrow: bool) {
     if report.block.instructions.is_empty() {
         return;
     }
@@ -73,7 +73,7 @@ pub fn code(rows: &mut Rows, report: &Measurement, narrow: bool) {
 }
 
 /// Why the bound is what it is.
-pub fn evidence(rows: &mut Rows, report: &Measurement) {
+fn evidence(rows: &mut Rows, report: &Measurement) {
     if report.throughput.is_none() {
         return;
     }
@@ -86,7 +86,7 @@ pub fn evidence(rows: &mut Rows, report: &Measurement) {
 }
 
 /// Both forms side by side, and what it means if they disagree.
-pub fn forms(rows: &mut Rows, report: &Measurement) {
+fn forms(rows: &mut Rows, report: &Measurement) {
     let Some(forms) = &report.forms else { return };
     rows.blank();
     rows.add("form        cycles      low     high  copies", "", Weight::Strong);
@@ -150,7 +150,7 @@ fn form(rows: &mut Rows, name: &str, form: &FormResult) {
 
 /// The assumptions: violated and unchecked ones with the evidence, the others as one line unless
 /// `verbose`, which the reader asks for with `ask`.
-pub fn assumptions(rows: &mut Rows, report: &Measurement, verbose: bool, ask: &str) {
+fn assumptions(rows: &mut Rows, report: &Measurement, verbose: bool, ask: &str) {
     if report.assumptions.is_empty() {
         return;
     }
@@ -194,7 +194,7 @@ fn alias_pairs(rows: &mut Rows, pairs: &[String]) {
 }
 
 /// Changes that would lower the time.
-pub fn what_if(rows: &mut Rows, report: &Measurement) {
+fn what_if(rows: &mut Rows, report: &Measurement) {
     if report.what_if.is_empty() {
         return;
     }
@@ -224,7 +224,7 @@ pub fn what_if(rows: &mut Rows, report: &Measurement) {
 }
 
 /// Misses per iteration, where a PMU counted them.
-pub fn misses(rows: &mut Rows, report: &Measurement) {
+fn misses(rows: &mut Rows, report: &Measurement) {
     if report.misses.is_empty() {
         return;
     }
@@ -236,7 +236,7 @@ pub fn misses(rows: &mut Rows, report: &Measurement) {
 }
 
 /// The rounds used and dropped. Without `verbose` only if any was dropped.
-pub fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
+fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
     let samples = &report.samples;
     let dropped = samples.contended + samples.clock_changed;
     if dropped == 0 && samples.void.is_empty() && (!verbose || samples.accepted == 0) {
@@ -270,7 +270,7 @@ pub fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
 }
 
 /// The initial values and the pages mapped.
-pub fn values(rows: &mut Rows, report: &Measurement) {
+fn values(rows: &mut Rows, report: &Measurement) {
     let Some(values) = &report.values else { return };
     rows.blank();
     rows.plain("values   ", initial(values));
@@ -311,7 +311,7 @@ fn initial(values: &Values) -> String {
 const DEEPEST: usize = 8;
 
 /// Adds the nodes, parents before their children. Without counters the bounds have all there is.
-pub fn tree(rows: &mut Rows, report: &Measurement) {
+fn tree(rows: &mut Rows, report: &Measurement) {
     if report.throughput.is_none() || !report.hierarchy.is_measured() {
         return;
     }

@@ -1,11 +1,11 @@
 //! Reports made by hand, and what a reader of them needs to see.
 
 use super::*;
-use bench::Class;
 use bench::{
-    Assumed, Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss,
-    Mode, Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
+    Assumed, Assumption, Bound, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss, Mode,
+    Outcome, Samples, Status, Throughput, Values, WhatIf, rejected,
 };
+use tma::Core;
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
     Line { offset: offset.into(), bytes: bytes.into(), text: text.into(), ..Line::default() }
@@ -16,7 +16,7 @@ fn form(cycles: f64, copies: usize) -> FormResult {
     FormResult { cycles: range, low: range, high: range, copies, reason: None }
 }
 
-fn level_1() -> Vec<(String, String)> {
+pub(super) fn level_1() -> Vec<(String, String)> {
     vec![("Frontend_Bound".into(), "Frontend Bound".into()), ("Retiring".into(), "Retiring".into())]
 }
 
@@ -24,7 +24,7 @@ fn assumption(name: Assumed, outcome: Outcome, how: &str) -> Assumption {
     Assumption { name, outcome, how: how.into() }
 }
 
-fn text(report: &Measurement) -> String {
+pub(super) fn text(report: &Measurement) -> String {
     render(report, &Style { ascii: true, ..Style::default() })
 }
 
@@ -33,24 +33,13 @@ fn in_full(report: &Measurement) -> String {
 }
 
 /// Two instructions, measured, everything held.
-fn report() -> Measurement {
+pub(super) fn report() -> Measurement {
+    let mut report = rejected("4801d8480fafc3", String::new(), &Core::default());
+    report.block.instructions =
+        vec![line("0x0", "4801d8", "add rax,rbx"), line("0x3", "480fafc3", "imul rax,rbx")];
     Measurement {
-        settings: None,
-        machine: None,
-        schema: SCHEMA,
-        block: Code {
-            name: None,
-            hex: "4801d8480fafc3".into(),
-            instructions: vec![
-                line("0x0", "4801d8", "add rax,rbx"),
-                line("0x3", "480fafc3", "imul rax,rbx"),
-            ],
-        },
         status: Status::Ok,
         reason: None,
-        disturbed: false,
-        interrupted: false,
-        location: None,
         throughput: Some(Throughput {
             cycles: 4.0,
             low: 3.99,
@@ -61,19 +50,11 @@ fn report() -> Measurement {
         ipc: Some(0.5),
         forms: Some(Forms { unrolled: form(4.0, 192), looped: form(4.01, 24) }),
         headline: "unrolled",
-        closed: None,
-        executions: Vec::new(),
-        notes: Vec::new(),
         assumptions: vec![assumption(Assumed::L1Data, Outcome::Held, "no memory")],
-        alias_pairs: Vec::new(),
-        bounds: Vec::new(),
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
-        what_if: Vec::new(),
-        misses: Vec::new(),
         samples: Samples { accepted: 192, contended: 0, clock_changed: 0, void: Vec::new() },
         values: Some(Values::default()),
-        pages: Vec::new(),
-        sandbox: Vec::new(),
+        ..report
     }
 }
 
@@ -117,124 +98,6 @@ fn assumptions_that_hold_are_one_line_and_violated_ones_come_with_their_evidence
         "  l1-code          holds: it is short",
     ];
     assert_eq!(full, expected);
-}
-
-fn bound(name: &'static str, cycles: f64) -> Bound {
-    Bound {
-        name,
-        cycles,
-        low: cycles,
-        high: cycles,
-        how: "measured: nops".into(),
-        ..Bound::default()
-    }
-}
-
-/// A block that the dependency of 4 cycles explains.
-fn explained() -> Measurement {
-    let mut hierarchy = Hierarchy::not_measured("no PMU counts here", &level_1());
-    hierarchy.bound = Some(Class::Dependency);
-    hierarchy.verdict = "dependency: its longest chain takes 4.00".into();
-    // A sum of latencies that are ranges: as low as their low ends.
-    let chain = Bound {
-        low: 3.0,
-        how: "computed from latencies: imul".into(),
-        is_computed: true,
-        path: vec!["imul rax,rbx".into()],
-        assumed: true,
-        ..bound("dependency", 4.0)
-    };
-    let bounds = vec![bound("front-end", 1.0), chain];
-    Measurement { bounds, hierarchy, ..report() }
-}
-
-#[test]
-fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
-    let expected = "\
-4.000 core cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
-  bound by:  a loop-carried dependency through registers: imul rax,rbx -> next iteration (3.000 to
-             4.000 cycles)
-  to lower:  shorten this chain; a reduction can be split over several accumulators; --what-if
-             measures what helps
-
-cycles per iteration: measured, and lower bounds (shaded: the rest of a range)
-  measured            4.000  ########################
-  dependency          3.000  ##################------  <- bounds the time; explains 3.000 cycles of
-                                                       it, perhaps all; computed from assumed
-                                                       latencies (3.000 to 4.000)
-  front-end           1.000  ######                    measured
-
-evidence: its longest chain takes 4.00
-";
-    let text = text(&explained());
-    assert!(text.starts_with(expected), "{text}");
-}
-
-#[test]
-fn a_bound_explains_no_time_that_only_its_upper_end_reaches() {
-    let mut report = explained();
-    report.bounds[1].low = 4.0;
-    let whole = text(&report);
-    assert!(whole.contains("<- explains the time; computed"), "{whole}");
-    assert!(!whole.contains("shaded"), "{whole}");
-    report.bounds[1].low = 1.0;
-    let part = text(&report);
-    assert!(!part.contains("explains the time") && part.contains("######------------"), "{part}");
-    // Nor is it said to come up to it where nothing is decided.
-    report.hierarchy.bound = Some(Class::Undecided);
-    let open = text(&report);
-    assert!(
-        open.contains("undecided: dependency (1.000 to 4.000 cycles) may come up to the time"),
-        "{open}"
-    );
-    report.bounds.push(bound("ports", 3.9));
-    let both = text(&report);
-    assert!(
-        both.contains("undecided: ports comes up to the time, and dependency (1.000"),
-        "{both}"
-    );
-}
-
-#[test]
-fn the_change_measured_to_help_most_is_part_of_the_answer() {
-    let change = |change: &str, cycles: f64| WhatIf {
-        change: change.into(),
-        cycles: Some(cycles),
-        low: Some(cycles),
-        high: Some(cycles),
-        ..WhatIf::default()
-    };
-    let what_if = vec![change("without `add`", 3.0), change("chain broken", 1.0)];
-    let text = |what_if| text(&Measurement { what_if, ..explained() });
-    let said = text(what_if);
-    assert!(said.contains("  to lower:  chain broken: 1.000 cycles (-75 %), measured\n"), "{said}");
-    // A copy that carries the chain: without it there is another one.
-    let copy = WhatIf { cuts: true, ..change("without `mov`", 1.0) };
-    let said = text(vec![copy.clone(), change("without `add`", 3.0)]);
-    assert!(
-        said.contains("  to lower:  without `add`: 3.000 cycles (-25 %), measured\n"),
-        "{said}"
-    );
-    assert!(
-        said.contains("without `mov`: 1.000 cycles (1.000 to 1.000); the dependency"),
-        "{said}"
-    );
-    assert!(text(vec![copy.clone()]).contains("measured; the dependency that it carries is cut"));
-    // Nothing was gained, so there is nothing to be said of it.
-    let longer = WhatIf { cycles: Some(9.0), low: Some(9.0), high: Some(9.0), ..copy };
-    assert!(!text(vec![longer]).contains("is cut with it"));
-}
-
-#[test]
-fn a_refuted_bound_comes_last_has_no_bar_and_explains_nothing() {
-    let mut report = explained();
-    report.bounds.push(Bound { refuted: true, ..bound("ports", 5.0) });
-    let text = text(&report);
-    let line = text.lines().find(|l| l.starts_with("  ports")).unwrap();
-    assert!(line.contains("5.000") && line.contains("refuted: above the measurement"), "{text}");
-    assert!(!line.contains('#') && !line.contains("explains"), "{text}");
-    let after = text.lines().skip_while(|l| !l.starts_with("  ports")).nth(1);
-    assert_eq!(after, Some(""), "{text}");
 }
 
 #[test]

@@ -34,12 +34,6 @@ pub fn text(document: &Branches, most: usize, page: Page) -> String {
     page.fitted(out)
 }
 
-/// A heading, which ends in the name of the rows.
-fn heading(out: &mut String, page: Page, cells: &[Cell], name: &str) {
-    out.push('\n');
-    page.row(out, cells, Subject { after: name, ..Subject::default() });
-}
-
 fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
     let samples = event.samples.map_or(String::new(), |n| format!(" in {n} samples"));
     let (number, source) = match is_one_of_several {
@@ -148,7 +142,8 @@ fn edge_cells(share: &str, count: &str, wrong: &str, cycles: &str) -> [Cell; 4] 
 
 fn edges(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.edges.iter().filter(|e| e.event == event.event).collect();
-    heading(out, page, &edge_cells("share", "count", "mispredicted", "cycles"), "taken branch");
+    out.push('\n');
+    page.heading(out, &edge_cells("share", "count", "mispredicted", "cycles"), "taken branch");
     let (frequent, rest) = all.split_at(most.min(all.len()));
     frequent.iter().for_each(|edge| edge_row(edge, page, out));
     let mut hard: Vec<_> = rest.iter().filter(|edge| edge.hard).collect();
@@ -208,7 +203,8 @@ fn blocks(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out:
             (Worth::Little, format!("  {median:>6}")),
         ]
     };
-    heading(out, page, &cells("count", "cycles: mean", "median"), "block");
+    out.push('\n');
+    page.heading(out, &cells("count", "cycles: mean", "median"), "block");
     for block in all.iter().take(most) {
         let (mean, median) = (cycles(block.cycles_mean), cycles(block.cycles_median));
         let place = format!("{}..{}", block.start, block.end);
@@ -235,7 +231,8 @@ fn loops(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: 
         ]
     };
     let heads = ["iterations: timed", "mean", "median", "modes"];
-    heading(out, page, &cells("taken", "trips", heads), "loop");
+    out.push('\n');
+    page.heading(out, &cells("taken", "trips", heads), "loop");
     for one in all.iter().take(most) {
         let trips = match &one.trips {
             TripsRow { always: Some(trips), .. } => trips.to_string(),
@@ -271,7 +268,8 @@ fn calls(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: 
         return;
     }
     let cells = |count: &str| [(Worth::All, format!("{count:>8}"))];
-    heading(out, page, &cells("count"), "call or jump into another function");
+    out.push('\n');
+    page.heading(out, &cells("count"), "call or jump into another function");
     for call in all.iter().take(most) {
         // Each name has half of what there is.
         let half = page.width().map_or(usize::MAX, |width| (width - 13) / 2);
@@ -291,7 +289,8 @@ fn indirect(document: &Branches, event: &EventRow, Rows { most, page }: Rows, ou
         [(Worth::All, format!("{count:>8}")), (Worth::Some, format!("  {wrong:>12}"))]
     };
     let name = "indirect branch, and its targets with their shares";
-    heading(out, page, &cells("count", "mispredicted"), name);
+    out.push('\n');
+    page.heading(out, &cells("count", "mispredicted"), name);
     let (frequent, rest) = all.split_at(most.min(all.len()));
     let hard: Vec<_> = rest.iter().filter(|branch| branch.hard).take(MOST_HARD).collect();
     for branch in frequent.iter().chain(hard.iter().copied()) {

@@ -1,7 +1,7 @@
 //! Recorded branches as CSV.
 
-use super::super::csv::{number, row};
 use crate::documents::branches::{Branches, EdgeRow, EventRow, IndirectRow, LoopRow};
+use crate::render::csv::{line, number, text};
 
 /// The first columns are those of all rows; `histogram` is `cycles:count` of blocks and iterations, `trips_histogram`
 /// `trips:count`.
@@ -14,8 +14,7 @@ trips_about,trips_mean_at_least,timed,modes,histogram,target,unknown\n";
 pub fn csv(document: &Branches) -> String {
     let mut out = COLUMNS.to_owned();
     let mut add = |cells: Cells| {
-        out += &row(cells.all());
-        out.push('\n');
+        out += &line(cells.all());
     };
     document.events.iter().for_each(|event| events(event, &mut add));
     document.edges.iter().for_each(|edge| add(Cells::edge(edge)));
@@ -44,7 +43,7 @@ pub fn csv(document: &Branches) -> String {
         add(Cells {
             from: i.address.to_string(),
             count: i.samples.to_string(),
-            name: i.function.clone().unwrap_or_default(),
+            name: text(i.function.as_ref()),
             ..Cells::of("instruction", i.event, &i.module)
         });
     }
@@ -54,7 +53,7 @@ pub fn csv(document: &Branches) -> String {
             count: c.count.to_string(),
             name: c.from.clone(),
             to_name: c.to.clone(),
-            to_module: c.to_module.clone().unwrap_or_default(),
+            to_module: text(c.to_module.as_ref()),
             ..Cells::of("call", c.event, &c.module)
         });
     }
@@ -100,7 +99,7 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
         from: one.from.to_string(),
         count: one.count.to_string(),
         mispredicted: text(one.mispredicted),
-        name: one.function.clone().unwrap_or_default(),
+        name: text(one.function.as_ref()),
         kind: one.kind.word().to_owned(),
         marked: one.marked.to_string(),
         hard: one.hard.to_string(),
@@ -112,9 +111,9 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
             to: text(target.to),
             count: target.count.to_string(),
             mispredicted: text(target.mispredicted),
-            name: one.function.clone().unwrap_or_default(),
-            to_name: target.function.clone().unwrap_or_default(),
-            to_module: target.module.clone().unwrap_or_default(),
+            name: text(one.function.as_ref()),
+            to_name: text(target.function.as_ref()),
+            to_module: text(target.module.as_ref()),
             kind: one.kind.word().to_owned(),
             share: number(Some(target.share)),
             marked: target.marked.to_string(),
@@ -163,9 +162,9 @@ impl Cells {
             count: e.count.to_string(),
             mispredicted: text(e.mispredicted),
             cycles: [e.cycles_mean, e.cycles_median],
-            name: e.from_function.clone().unwrap_or_default(),
-            to_name: e.to_function.clone().unwrap_or_default(),
-            to_module: e.to_module.clone().unwrap_or_default(),
+            name: text(e.from_function.as_ref()),
+            to_name: text(e.to_function.as_ref()),
+            to_module: text(e.to_module.as_ref()),
             kind: e.kind.map_or(String::new(), |kind| kind.word().to_owned()),
             share: number(Some(e.share)),
             marked: e.marked.to_string(),
@@ -182,7 +181,7 @@ impl Cells {
             to: l.head.to_string(),
             count: l.taken.to_string(),
             cycles: [own.mean, own.median],
-            name: l.function.clone().unwrap_or_default(),
+            name: text(l.function.as_ref()),
             trips: [
                 trips.whole.to_string(),
                 number(trips.mean),
@@ -197,7 +196,7 @@ impl Cells {
             modes: own.modes.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
             histogram: pairs(&own.histogram),
             target: l.target.to_string(),
-            unknown: l.unknown.clone().unwrap_or_default(),
+            unknown: text(l.unknown.as_ref()),
             ..Self::of("loop", l.event, &l.module)
         }
     }
@@ -212,10 +211,6 @@ impl Cells {
         all.extend([self.timed, self.modes, self.histogram, self.target, self.unknown]);
         all
     }
-}
-
-fn text(value: Option<impl ToString>) -> String {
-    value.map(|one| one.to_string()).unwrap_or_default()
 }
 
 /// `80:469 230:243`.

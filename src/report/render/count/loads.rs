@@ -1,7 +1,7 @@
 //! Loads, and a table of the calls that allocated the memory that they read, as text.
 
 use crate::documents::count::{AllocationSite, Count, Level, LoadClass, LoadRow};
-use crate::render::width::{Cell, Page, Subject, Worth, elided};
+use crate::render::width::{Cell, Page, Subject, Worth, elided, more_in_json};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 
@@ -35,9 +35,8 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         cells
     };
     out.push('\n');
-    let head = Subject { after: "load", ..Subject::default() };
     let heads = ["mean ns", "p99 ns", "addresses"];
-    page.row(out, &cells("executions", &|level| format!("{level} %"), heads), head);
+    page.heading(out, &cells("executions", &|level| format!("{level} %"), heads), "load");
     let below = if page.is_below(80) { 3 } else { 14 };
     let mut shown = document.loads.iter().take(MOST).peekable();
     let mut alike = 1;
@@ -67,9 +66,7 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         }
         alike = 1;
     }
-    if document.loads.len() > MOST {
-        let _ = writeln!(out, "{:>14}  loads more (all in JSON)", document.loads.len() - MOST);
-    }
+    more_in_json(out, document.loads.len().saturating_sub(MOST), "loads");
     sites(document, page, out);
     stores(document, page, out);
     let Some(timer) = &document.timer else { return };
@@ -117,8 +114,7 @@ fn stores(document: &Count, page: Page, out: &mut String) {
         [(Worth::All, format!("{executions:>14}")), (Worth::Little, format!("  {class:<CLASS$}"))]
     };
     out.push('\n');
-    let head = Subject { after: "store (not timed)", ..Subject::default() };
-    page.row(out, &cells("executions", "addresses"), head);
+    page.heading(out, &cells("executions", "addresses"), "store (not timed)");
     for store in document.stores.iter().take(STORES) {
         let executions = store.executions.map_or("?".to_owned(), |n| n.to_string());
         let class = store.class.as_ref().map_or("?".to_owned(), LoadClass::words);
@@ -156,7 +152,7 @@ fn interval([value, low, high]: [f64; 3]) -> String {
 const MOST_ROWS: usize = 20;
 
 /// A table of the sites.
-pub(super) fn sites(document: &Count, page: Page, out: &mut String) {
+fn sites(document: &Count, page: Page, out: &mut String) {
     let all = &document.allocation_sites;
     if all.is_empty() {
         return;
@@ -165,8 +161,7 @@ pub(super) fn sites(document: &Count, page: Page, out: &mut String) {
         [(Worth::Some, format!("{calls:>14}")), (Worth::All, format!("  {bytes:>14}"))]
     };
     out.push('\n');
-    let head = Subject { after: "allocated by", ..Subject::default() };
-    page.row(out, &cells("calls", "bytes"), head);
+    page.heading(out, &cells("calls", "bytes"), "allocated by");
     for site in all.iter().take(MOST_ROWS) {
         let AllocationSite { function, offset, by, .. } = site;
         let line = match (&site.file, site.line) {
@@ -178,9 +173,7 @@ pub(super) fn sites(document: &Count, page: Page, out: &mut String) {
         let cells = cells(&site.allocations.to_string(), &site.bytes.to_string());
         page.row(out, &cells, Subject { name: function, after: &after, ..Subject::default() });
     }
-    if all.len() > MOST_ROWS {
-        let _ = writeln!(out, "{:>14}  sites more (all in JSON)", all.len() - MOST_ROWS);
-    }
+    more_in_json(out, all.len().saturating_sub(MOST_ROWS), "sites");
 }
 
 #[cfg(test)]

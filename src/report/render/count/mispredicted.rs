@@ -4,7 +4,7 @@ use crate::documents::count::{
     BranchRow, Count, Mispredictions, RegisterRow, ValueKind, ValueRow, ValuesAt,
 };
 use crate::format::{count, number};
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth, more_in_json};
 use profile::symbols::demangle::demangle_short;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -36,8 +36,7 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
     rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
     unknown.sort_by_key(|row| (Reverse(row.executions), row.address));
     answer(document, out);
-    let head = Subject { after: "branch", ..Subject::default() };
-    page.row(out, &cells("rate", ["mispredicted", "(95 %)"], "cycles", "executions"), head);
+    page.heading(out, &cells("rate", ["mispredicted", "(95 %)"], "cycles", "executions"), "branch");
     for row in rows.iter().take(MOST) {
         let Some(found) = &row.mispredicted else { continue };
         let rate = row.executions.map_or("?".to_owned(), |runs| rate(found.value, runs));
@@ -53,9 +52,7 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
         branch(row, page, &cells("?", ["?", ""], "?", &executions(row)), &reason, out);
     }
     let more = [rows.len(), unknown.len()].map(|n| n.saturating_sub(MOST)).iter().sum::<usize>();
-    if more > 0 {
-        let _ = writeln!(out, "{more:>14}  branches more (all in JSON)");
-    }
+    more_in_json(out, more, "branches");
     if few > 0 {
         let _ = writeln!(out, "{few:>14}  branches with under {FEW} executions each (-v)");
     }
@@ -130,8 +127,7 @@ pub(super) fn values(document: &Count, page: Page, out: &mut String) {
         [(Worth::All, format!("{entries:>14}")), (Worth::Some, format!("  {sampled:>10}"))]
     };
     out.push('\n');
-    let head = Subject { after: "registers at the entry of", ..Subject::default() };
-    page.row(out, &cells("entries", "sampled"), head);
+    page.heading(out, &cells("entries", "sampled"), "registers at the entry of");
     // Registers are below the names, on narrow pages as far left as they can be read.
     let indent = if page.is_below(80) { 4 } else { 28 };
     for row in rows.iter().take(MOST_VALUES) {
@@ -147,9 +143,7 @@ pub(super) fn values(document: &Count, page: Page, out: &mut String) {
             let _ = writeln!(out, "{:>indent$}  ? {reason}", "");
         }
     }
-    if rows.len() > MOST_VALUES {
-        let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", rows.len() - MOST_VALUES);
-    }
+    more_in_json(out, rows.len().saturating_sub(MOST_VALUES), "blocks");
 }
 
 fn what(row: &ValueRow) -> &'static str {
@@ -209,7 +203,7 @@ fn value_text(value: i64, is_address: bool) -> String {
 }
 
 /// A share in per cent, with a decimal below 1.
-pub(super) fn percent(share: f64) -> String {
+fn percent(share: f64) -> String {
     match 100.0 * share {
         tiny if tiny < 0.05 => "<0.1 %".to_owned(),
         small if small < 0.95 => format!("{small:.1} %"),

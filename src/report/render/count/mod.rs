@@ -8,7 +8,7 @@ use crate::documents::count::{
 };
 use crate::documents::flame::{Costs, FunctionCosts, FunctionId, LineCosts};
 use crate::render::formats;
-use crate::render::width::{Page, Subject, Worth};
+use crate::render::width::{Page, Subject, Worth, more_in_json};
 use loads::loads;
 use mispredicted::values;
 use mispredicted::{FEW, branches};
@@ -38,8 +38,7 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     let cells = |entries: String, how: &str| {
         [(Worth::All, format!("{entries:>14}")), (Worth::Little, format!("  {how:<8}"))]
     };
-    let head = Subject { after: "block", ..Subject::default() };
-    page.row(&mut out, &cells("entries".to_owned(), "how"), head);
+    page.heading(&mut out, &cells("entries".to_owned(), "how"), "block");
     let is_hot = blocks.first().is_some_and(|first| first.count >= HOT * FEW);
     let all = blocks.len();
     blocks.retain(|block| verbose || !is_hot || block.count >= FEW);
@@ -51,9 +50,7 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
             Subject { place: &place, name: &demangle_short(&block.function), ..Subject::default() };
         page.row(&mut out, &cells(block.count.to_string(), &how), subject);
     }
-    if blocks.len() > MOST {
-        let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
-    }
+    more_in_json(&mut out, blocks.len().saturating_sub(MOST), "blocks");
     if few > 0 {
         let _ = writeln!(out, "{few:>14}  blocks with under {FEW} entries each (-v)");
     }
@@ -79,10 +76,7 @@ fn refused(document: &Count, page: Page, out: &mut String) {
         let (name, why) = (demangle_short(&row.function), format!(": {}", row.reason));
         page.row(out, &cells, Subject { place: &row.start.to_string(), name: &name, after: &why });
     }
-    if rows.len() > MOST_REFUSED {
-        let _ =
-            writeln!(out, "{:>14}  without a count more (all in JSON)", rows.len() - MOST_REFUSED);
-    }
+    more_in_json(out, rows.len().saturating_sub(MOST_REFUSED), "without a count");
 }
 
 /// Meaning of the shown words of the column `how`.
@@ -162,8 +156,7 @@ fn loops(document: &Count, page: Page, out: &mut String) {
         ]
     };
     out.push('\n');
-    let head = Subject { after: "loop, by its head", ..Subject::default() };
-    page.row(out, &cells("iterations", "entries", "each"), head);
+    page.heading(out, &cells("iterations", "entries", "each"), "loop, by its head");
     for one in loops.into_iter().take(MOST) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
         let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
@@ -174,9 +167,7 @@ fn loops(document: &Count, page: Page, out: &mut String) {
         let subject = Subject { place: &one.head.to_string(), name: &name, after: &after };
         page.row(out, &cells(&iterations, &entries, &mean), subject);
     }
-    if more > 0 {
-        let _ = writeln!(out, "{more:>14}  loops more (all in JSON)");
-    }
+    more_in_json(out, more, "loops");
 }
 
 /// The functions that have a block with entries, by module and name.

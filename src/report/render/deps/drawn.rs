@@ -94,7 +94,7 @@ fn path<'a>(out: &mut String, cycle: &'a Cycle, drawing: Drawing, sources: &mut 
             step.through,
             step.address,
             step.text,
-            span(step.low, step.high),
+            span(step.low, step.high, " to "),
             sources.number(&step.source),
         );
         wrapped(out, 6, &line);
@@ -162,8 +162,9 @@ fn cycles(low: f64, high: f64) -> String {
     format!("{} {unit}{more}", number(low))
 }
 
-fn span(low: f64, high: f64) -> String {
-    if low == high { number(low) } else { format!("{} to {}", number(low), number(high)) }
+/// `3 to 4.5`, with this word or sign between different ends.
+pub fn span(low: f64, high: f64, to: &str) -> String {
+    if low == high { number(low) } else { format!("{}{to}{}", number(low), number(high)) }
 }
 
 fn number(value: f64) -> String {

@@ -5,7 +5,7 @@ mod drawn;
 use super::csv;
 use crate::documents::deps::{Census, Dependency, Document};
 use crate::render::csv::number;
-use drawn::{Arrow, Signs, Sources, gutter, lanes, model, recurrences, wrapped};
+use drawn::{Arrow, Signs, Sources, gutter, lanes, model, recurrences, span, wrapped};
 use isa::deps::memory::may_alias_pairs;
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};
 use isa::effects::ArchReg;
@@ -234,7 +234,7 @@ pub fn dot(document: &Document) -> String {
     let steps = critical.map(|c| c.path.as_slice()).unwrap_or_default();
     if let Some(cycle) = critical {
         let over = if cycle.iterations == 1 { "iteration" } else { "iterations" };
-        let range = span(cycle.low, cycle.high);
+        let range = span(cycle.low, cycle.high, "–");
         let text = format!(
             "bold: critical cycle, {range} cycles an iteration ({} {over})",
             cycle.iterations
@@ -253,7 +253,7 @@ pub fn dot(document: &Document) -> String {
         let slowest = d.order == Order::Raw && steps.iter().any(|s| s.carries(d));
         let delta = if d.delta > 0 { format!(" -{}", d.delta) } else { String::new() };
         let cycles = match &d.latency {
-            Some(latency) => format!(": {}", span(latency.low, latency.high)),
+            Some(latency) => format!(": {}", span(latency.low, latency.high, "–")),
             None => String::new(),
         };
         let color = match (d.order, d.kind, d.overlap) {
@@ -277,23 +277,14 @@ pub fn dot(document: &Document) -> String {
     out
 }
 
-fn span(low: f64, high: f64) -> String {
-    let number = |value: f64| {
-        let text = format!("{value:.2}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
-    if low == high { number(low) } else { format!("{}–{}", number(low), number(high)) }
-}
-
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A header and one row per instruction and reason, the most frequent first.
 pub fn census(census: &Census) -> String {
-    let row = |(name, reason, count): (&str, &str, usize)| {
-        csv::row([name, reason, &count.to_string()]) + "\n"
-    };
+    let row =
+        |(name, reason, count): (&str, &str, usize)| csv::line([name, reason, &count.to_string()]);
     let rows: String = census.counts().into_iter().map(row).collect();
     format!("instruction,reason,count\n{rows}")
 }

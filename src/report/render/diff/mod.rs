@@ -1,17 +1,17 @@
 //! Two reports compared: text, Markdown for the comment of a pull request, JUnit for continuous integration, CSV.
 
-mod code;
+mod cells;
 
 use crate::documents::diff::row::CodeRow;
 use crate::documents::diff::{Crossing, Diff, DiffRow, Gate};
 use crate::render::csv::{self, number};
 use crate::render::formats::xml;
 use crate::render::width::Page;
-use code::{Cells, Table, cells, tables};
+use cells::{Cells, Table, cells, tables};
 use smol_str::SmolStr;
 use std::fmt::Write as _;
 
-pub use code::{gain, place, plain, sentence};
+pub use cells::{gain, place, plain, sentence};
 
 /// The comparison as text; `verbose` shows rows below their errors, too.
 pub fn render(diff: &Diff, ascii: bool, verbose: bool, page: Page) -> String {
@@ -61,7 +61,7 @@ const LEAST: usize = VALUES + 20;
 /// Each row on lines of its own.
 fn below(rows: &[Cells], page: Page, out: &mut String) {
     out.push('\n');
-    for Cells { name, indent, a, b, difference, judgement } in rows {
+    for Cells { name, indent, a, b, difference, judgement, .. } in rows {
         let most = page.width().map_or(usize::MAX, |width| width.saturating_sub(*indent));
         let _ = writeln!(out, "{:indent$}{}", "", page.cut(name, most));
         let values = format!("{:indent$}  A {a}, B {b}, {difference}", "");
@@ -94,7 +94,7 @@ fn code(table: &Table, page: Page, out: &mut String) {
         let line = format!("{:>16}  {:>16}  {:>12}  {:judgement$}  ", "A", "B", "B - A", "");
         let _ = writeln!(out, "\n{line}{}", table.title);
         for row in &table.rows {
-            let code::CodeCells { a, b, difference, judgement: word, .. } = row;
+            let Cells { a, b, difference, judgement: word, .. } = row;
             let name = page.cut(&row.name, page.width().map_or(usize::MAX, |all| all - before));
             let values = format!("{a:>16}  {b:>16}  {difference:>12}");
             let _ = writeln!(out, "{values}  {word:judgement$}  {name}");
@@ -178,7 +178,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// `crossed: time > +5%: +10.0 ± 4.2 %`.
-pub(super) fn verdict(gate: &Gate, ascii: bool) -> String {
+fn verdict(gate: &Gate, ascii: bool) -> String {
     let word = match gate.crossing {
         Crossing::Crossed => "crossed",
         Crossing::Held => "held",
@@ -271,8 +271,7 @@ fn add(out: &mut String, begin: impl Iterator<Item = String>, row: &DiffRow) {
     let judgement = serde_json::to_value(row.judgement).ok();
     let judgement = judgement.and_then(|value| Some(value.as_str()?.to_owned()));
     let end = [judgement.unwrap_or_default(), row.unit.clone()];
-    *out += &csv::row(begin.chain(numbers.map(number)).chain(end));
-    out.push('\n');
+    *out += &csv::line(begin.chain(numbers.map(number)).chain(end));
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod colours;
 
 use crate::documents::flame::{Change, Compared, FlameGraph, Frame};
-use crate::format::seconds;
+use crate::format::{seconds, several};
 use crate::render::formats::xml;
 use colours::Colours;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 pub(super) use colours::of_node;
 
 /// Pixels of the frames in all.
-pub(super) const WIDTH: f64 = 1180.0;
+const WIDTH: f64 = 1180.0;
 /// Pixels left and right of them.
 const LEFT: f64 = 10.0;
 /// Pixels from one frame to the next.
@@ -22,6 +22,7 @@ const LETTER: f64 = 7.2;
 /// Pixels from one line of text to the next.
 const LINE: f64 = 18.0;
 
+/// The style of the frames.
 pub(super) const STYLE: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
@@ -102,7 +103,7 @@ fn subtitle(graph: &FlameGraph) -> String {
     text
 }
 
-pub(super) fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
+fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
     let (x, wide) = (LEFT + frame.from * WIDTH, frame.share * WIDTH);
     let name = xml(&frame.name);
     let _ = writeln!(
@@ -126,9 +127,8 @@ fn details(graph: &FlameGraph, frame: &Frame) -> String {
     let module =
         if frame.module.is_empty() { String::new() } else { format!(" ({})", frame.module) };
     let share = 100.0 * frame.share;
-    let plural = if frame.samples == 1 { "" } else { "s" };
     let mut text =
-        format!("{}{module}: {share:.2} %, {} sample{plural}", frame.name, frame.samples);
+        format!("{}{module}: {share:.2} %, {}", frame.name, several(frame.samples, "sample"));
     if let Some((compared, change)) = graph.compared.as_ref().zip(frame.change.as_ref()) {
         return text + &change_details(compared, change);
     }
@@ -193,11 +193,8 @@ fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-/// The style of the frames.
-pub(in crate::render) const FIGURE_STYLE: &str = STYLE;
-
 /// The graph as a figure of HTML, with its script.
-pub(in crate::render) fn figure(graph: &FlameGraph) -> String {
+pub(super) fn figure(graph: &FlameGraph) -> String {
     let colours = Colours::new(graph);
     let deepest = graph.frames.iter().map(|f| f.depth).max().unwrap_or(0);
     let (wide, high) = (WIDTH + 2.0 * LEFT, (deepest + 1) as f64 * ROW + 2.0);
@@ -232,7 +229,7 @@ pub(in crate::render) fn figure(graph: &FlameGraph) -> String {
     for note in &graph.notes {
         let _ = writeln!(out, "<p>note: {}</p>", xml(note));
     }
-    let _ = writeln!(out, "</figure>\n<script>\n{}</script>", SCRIPT);
+    let _ = writeln!(out, "</figure>\n<script>\n{SCRIPT}</script>");
     out
 }
 

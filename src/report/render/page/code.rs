@@ -72,7 +72,7 @@ fn functions(report: &Report) -> String {
             (None, Some(hot)) => Some(format!("{}:{}", hot.file, hot.line)),
             (None, None) => row.file.as_ref().map(|file| at(file, row.line)),
         };
-        let about = [Some(row.module.clone()), place, Some(samples(row.samples))];
+        let about = [Some(row.module.clone()), place, Some(format::several(row.samples, "sample"))];
         let about: Vec<String> = about.into_iter().flatten().collect();
         let name = named("", &row.name, &row.short);
         line(row.share, &parts(report, row), &name, &about.join(" · "))
@@ -104,7 +104,8 @@ fn loops(report: &Report) -> String {
         let code = &row.code;
         let head = (row.head != code.start).then(|| format!("head {}", row.head));
         let place = code.file.as_ref().map(|file| at(file, code.line));
-        let about = [Some(code.module.clone()), head, place, Some(samples(code.samples))];
+        let about =
+            [Some(code.module.clone()), head, place, Some(format::several(code.samples, "sample"))];
         let about: Vec<String> = about.into_iter().flatten().collect();
         line(code.share, "", &named_code(code), &about.join(" · "))
     };
@@ -139,7 +140,7 @@ fn blocks(report: &Report) -> String {
             isolated.map(|cycles| format!("{} cycles in isolation", format::cycles(cycles)));
         let about = [Some(code.module.clone()), depth, place, inlined, cycles, isolated];
         let about: Vec<String> =
-            about.into_iter().flatten().chain([samples(code.samples)]).collect();
+            about.into_iter().flatten().chain([format::several(code.samples, "sample")]).collect();
         line(code.share, "", &named_code(code), &about.join(" · "))
     };
     format!("<h3>Blocks</h3>\n{}", table(rows.iter().map(row)))
@@ -156,7 +157,7 @@ fn events(report: &Report) -> String {
         let _ = writeln!(
             out,
             "<h3>{}</h3>",
-            xml(&format!("{}{locates}: {}", row.name, samples(row.samples)))
+            xml(&format!("{}{locates}: {}", row.name, format::several(row.samples, "sample")))
         );
         let of = |f: &crate::documents::report_code::EventFunction| {
             format!(
@@ -173,11 +174,6 @@ fn events(report: &Report) -> String {
 
 fn at(file: &str, line: Option<u32>) -> String {
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
-}
-
-fn samples(number: u64) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} sample{plural}")
 }
 
 /// The function that was asked for, and the hottest ones.

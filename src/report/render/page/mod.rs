@@ -66,7 +66,7 @@ pub fn page(report: &Report, of_intervals: &[Report]) -> String {
          <title>{}</title>\n<style>\n{}{STYLE}</style></head>\n<body>\n{}<nav>{links}</nav>\n<main>\n{bodies}</main>\n\
          <footer>tdtool {}</footer>\n</body></html>\n",
         xml(&title(report)),
-        flame::FIGURE_STYLE,
+        flame::STYLE,
         head(report),
         xml(&report.tool)
     )
@@ -141,7 +141,7 @@ fn notes(report: &Report) -> String {
 }
 
 /// The verdict and the next steps; nothing where nothing was measured.
-pub(super) fn verdict(report: &Report) -> String {
+fn verdict(report: &Report) -> String {
     let Some(found) = &report.conclusion else { return String::new() };
     let mut body = String::new();
     if !found.verdict.is_empty() {
@@ -158,7 +158,7 @@ pub(super) fn verdict(report: &Report) -> String {
 }
 
 /// The counts of the kernel, or why they are missing.
-pub(super) fn software(report: &Report) -> String {
+fn software(report: &Report) -> String {
     if report.software.is_empty() {
         return String::new();
     }
@@ -201,7 +201,7 @@ const HIGH: f64 = 200.0;
 const ZOOMED: usize = 5000;
 
 /// The charts of all intervals and of their phases; nothing of fewer than two.
-pub(super) fn intervals(whole: &Report, reports: &[Report]) -> String {
+fn intervals(whole: &Report, reports: &[Report]) -> String {
     let all = level_1(reports).map_or_else(|| series::software(reports), |tree| vec![tree]);
     let mut body: String = all.iter().map(|series| drawn(series, &whole.phases)).collect();
     if body.is_empty() {

@@ -9,6 +9,7 @@ use super::pieces::{
 use crate::documents::estimate::{Estimate, Instruction, Node, Row};
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
+use crate::render::report::text::{Style, remarks};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -67,12 +68,13 @@ fn branch(nodes: &[&NodeRow], node: &NodeRow, depth: usize, colour: &str) -> Str
         .value
         .map(|value| bar(value, node.error.map(|error| (value - error, value + error)), colour));
     let mark = if node.flagged { "<b title=\"over its threshold\">●</b> " } else { "" };
+    let remarks = remarks(node, &Style { verbose: true, ..Style::default() });
     let line = format!(
         "<span class=\"name\" style=\"--depth:{depth}\">{mark}{}</span><span class=\"value\">{value}</span>{}\
          <span class=\"marks\">{}</span>",
         xml(&node.label),
         drawn.unwrap_or_default(),
-        xml(&marks(node).join(" · "))
+        xml(&remarks.join(" · "))
     );
     let mut below = counts(node);
     let children = nodes.iter().filter(|n| n.parent.as_ref() == Some(&node.id) && n.id != node.id);
@@ -88,20 +90,6 @@ fn row_class(node: &NodeRow) -> &'static str {
         (_, true) => "node flagged",
         _ => "node",
     }
-}
-
-fn marks(node: &NodeRow) -> Vec<String> {
-    let mut marks = Vec::new();
-    marks.extend(node.bottleneck.then(|| "◀ bottleneck".to_owned()));
-    marks.extend(node.mismeasured.then(|| "? mismeasured".to_owned()));
-    let running = node.running.filter(|share| *share < 0.995);
-    marks.extend(running.map(|share| format!("running {:.0} %", 100.0 * share)));
-    marks.extend(node.split.then(|| "split over groups".to_owned()));
-    marks.extend(node.estimate.as_ref().map(|why| format!("estimate: {why}")));
-    if !node.related.is_empty() {
-        marks.push(format!("→ {}", node.related.join(", ")));
-    }
-    marks
 }
 
 /// The counts that a node uses, closed.

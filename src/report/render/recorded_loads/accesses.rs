@@ -4,7 +4,7 @@ use crate::documents::loads::{
     EventRow, FieldRow, LevelsRow, LineAccessRow, LineRow, LoadRow, Loads, VariableKind,
     VariableRow,
 };
-use crate::format::joined;
+use crate::format::{joined, source};
 use crate::render::width::{Cell, Page, Rows, Subject, Worth};
 use loads::recorded::Sharing;
 use std::collections::BTreeSet;
@@ -50,18 +50,8 @@ fn level_cells(columns: &[Column], levels: Option<&LevelsRow>) -> Vec<Cell> {
     columns.iter().map(cell).collect()
 }
 
-/// Adds the heading of a table, which ends in the name of its rows.
-pub(super) fn heading(out: &mut String, page: Page, cells: &[Cell], name: &str) {
-    page.row(out, cells, Subject { after: name, ..Subject::default() });
-}
-
 pub(super) fn cycles(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.0}"))
-}
-
-pub(super) fn source(file: Option<&String>, line: Option<u32>) -> Option<String> {
-    let name = file?.rsplit('/').next()?;
-    Some(line.map_or(name.to_owned(), |line| format!("{name}:{line}")))
 }
 
 /// Addresses, of many only the first.
@@ -98,7 +88,7 @@ pub(super) fn accesses(
     };
     let heads = ["cycles: mean", "p50", "p99"];
     out.push('\n');
-    heading(out, page, &cells("share", "samples", level_cells(&columns, None), heads), what);
+    page.heading(out, &cells("share", "samples", level_cells(&columns, None), heads), what);
     let below = if page.is_below(80) { 4 } else { 18 };
     for load in all.iter().take(most) {
         let at = |value: Option<u32>| value.map_or("-".to_owned(), |v| v.to_string());
@@ -199,7 +189,7 @@ pub(super) fn variables(
     }
     let columns = columns(all.iter().map(|row| &row.levels));
     out.push('\n');
-    heading(out, page, &data_cells(HEADS, level_cells(&columns, None), "cycles: mean"), "data");
+    page.heading(out, &data_cells(HEADS, level_cells(&columns, None), "cycles: mean"), "data");
     let below = if page.is_below(80) { 4 } else { 28 };
     for one in all.iter().take(most) {
         let size = one.size.map_or(String::new(), |size| format!(" ({size} bytes)"));
@@ -262,7 +252,7 @@ pub(super) fn fields(
     };
     let heads = cells(HEADS, level_cells(&columns, None), "cycles: mean", "offset");
     out.push('\n');
-    heading(out, page, &heads, "member of a structure, by the operands");
+    page.heading(out, &heads, "member of a structure, by the operands");
     for one in all.iter().take(most) {
         let numbers = numbers(one.share, one.loads, one.stores);
         let cells = cells(
@@ -312,7 +302,7 @@ fn line_text(line: &LineRow, page: Page, out: &mut String) {
         found_modified(line)
     );
     let heads = ["offset", "bytes", "loads", "writes", "HITM", "of them", "cycles"];
-    heading(out, page, &line_cells(heads), "data, thread and code");
+    page.heading(out, &line_cells(heads), "data, thread and code");
     for one in line.accesses.iter().take(MOST_ACCESSES) {
         access_text(one, line.modified, page, out);
     }

@@ -1,9 +1,9 @@
 //! The document as CSV.
 
-use super::super::csv::{number, row};
 use super::accesses::COLUMNS;
 use crate::documents::loads::{LevelsRow, LoadRow, Loads, PathRow};
 use crate::format::joined;
+use crate::render::csv::{line, number, text};
 
 /// Columns of the CSV form.
 const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
@@ -15,8 +15,7 @@ path,executions,share_of_executions\n";
 pub fn csv(document: &Loads) -> String {
     let mut out = CSV.to_owned();
     let mut add = |cells: Cells| {
-        out += &row(cells.all());
-        out.push('\n');
+        out += &line(cells.all());
     };
     document.loads.iter().for_each(|load| add(Cells::of("load", load)));
     document.stores.iter().for_each(|store| add(Cells::of("store", store)));
@@ -25,7 +24,7 @@ pub fn csv(document: &Loads) -> String {
             what: one.kind.to_string(),
             event: one.event.to_string(),
             module: one.module.clone(),
-            address: one.address.map(|at| at.to_string()).unwrap_or_default(),
+            address: text(one.address),
             share: number(Some(one.share)),
             samples: (one.loads + one.stores).to_string(),
             levels: Some(one.levels.clone()),
@@ -68,8 +67,8 @@ pub fn csv(document: &Loads) -> String {
             module: one.module.clone(),
             address: one.address.to_string(),
             share: number(Some(one.executed)),
-            function: one.function.clone().unwrap_or_default(),
-            class: one.class.map(|class| class.to_string()).unwrap_or_default(),
+            function: text(one.function.as_ref()),
+            class: text(one.class),
             slice: one.slice.as_ref().map(joined).unwrap_or_default(),
             path: path(one.critical_path.as_ref()),
             ..Cells::default()
@@ -83,10 +82,10 @@ pub fn csv(document: &Loads) -> String {
             address: one.address.to_string(),
             share: number(Some(one.share)),
             samples: one.taken.to_string(),
-            function: one.function.clone().unwrap_or_default(),
+            function: text(one.function.as_ref()),
             slice: one.slice.as_ref().map(joined).unwrap_or_default(),
             path: path(one.critical_path.as_ref()),
-            executions: one.executions.map(|n| n.to_string()).unwrap_or_default(),
+            executions: text(one.executions),
             share_of_executions: number(one.share_of_executions),
             ..Cells::default()
         });
@@ -99,7 +98,7 @@ pub fn csv(document: &Loads) -> String {
             address: one.address.to_string(),
             share: number(Some(one.share)),
             samples: one.samples.to_string(),
-            function: one.function.clone().unwrap_or_default(),
+            function: text(one.function.as_ref()),
             name: joined(one.sites.iter().map(|site| &site.address)),
             ..Cells::default()
         });
@@ -140,7 +139,6 @@ struct Cells {
 
 impl Cells {
     fn of(what: &str, load: &LoadRow) -> Self {
-        let at = |value: Option<u32>| value.map(|v| v.to_string()).unwrap_or_default();
         Self {
             what: what.to_owned(),
             event: load.event.to_string(),
@@ -151,15 +149,15 @@ impl Cells {
             levels: Some(load.levels.clone()),
             latencies: [
                 number(load.latency_mean),
-                at(load.latency_p50),
-                at(load.latency_p90),
-                at(load.latency_p99),
+                text(load.latency_p50),
+                text(load.latency_p90),
+                text(load.latency_p99),
             ],
-            function: load.function.clone().unwrap_or_default(),
-            file: load.file.clone().unwrap_or_default(),
-            line: at(load.line),
-            class: load.class.map(|class| class.to_string()).unwrap_or_default(),
-            name: load.field.clone().unwrap_or_default(),
+            function: text(load.function.as_ref()),
+            file: text(load.file.as_ref()),
+            line: text(load.line),
+            class: text(load.class),
+            name: text(load.field.as_ref()),
             counts: [String::new(), String::new(), load.snoop_modified.to_string()],
             slice: load.slice.as_ref().map(joined).unwrap_or_default(),
             executions: number(load.executions),

@@ -13,7 +13,7 @@ use crate::documents::loads::{
     BranchRow, CriticalRow, EventRow, Loads, ParallelOf, PathRow, ShareOf, Shares,
 };
 use crate::render::width::{Rows, Subject, Worth};
-use accesses::{heading, more, shortened};
+use accesses::{more, shortened};
 use std::fmt::Write as _;
 
 pub use csv::csv;
@@ -68,7 +68,7 @@ fn head(event: &EventRow, out: &mut String) {
     }
 }
 
-pub(super) fn critical(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
+fn critical(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     if document.critical.is_empty() {
         return;
     }
@@ -80,7 +80,7 @@ pub(super) fn critical(document: &Loads, Rows { most, page }: Rows, out: &mut St
     let cells = |share: &str, misses: &str| {
         [(Worth::All, format!("  {share:>8}")), (Worth::Some, format!("  {misses:>6}"))]
     };
-    heading(out, page, &cells("of loads", "misses"), "load");
+    page.heading(out, &cells("of loads", "misses"), "load");
     for one in document.critical.iter().take(most) {
         let cells = cells(&format!("{:.1} %", 100.0 * one.executed), &misses(one));
         let name = one.function.as_deref().unwrap_or(&one.module);
@@ -125,7 +125,7 @@ fn critical_notes(one: &CriticalRow) -> String {
     format!(": {}", notes.join("; "))
 }
 
-pub(super) fn hard_branches(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
+fn hard_branches(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     if document.hard_branches.is_empty() {
         return;
     }
@@ -143,7 +143,7 @@ pub(super) fn hard_branches(document: &Loads, Rows { most, page }: Rows, out: &m
         ]
     };
     let names = cells("of taken", "mispredicted: executions", "taken", "executions");
-    heading(out, page, &names, "branch");
+    page.heading(out, &names, "branch");
     for one in document.hard_branches.iter().take(most) {
         let cells = cells(
             &format!("{:.1} %", 100.0 * one.share),
@@ -185,7 +185,7 @@ fn path(known: Option<&PathRow>, unknown: Option<&String>) -> Option<String> {
     Some(format!("critical path {cycles} cycles"))
 }
 
-pub(super) fn code_misses(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
+fn code_misses(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     let all = &document.code_misses;
     if all.is_empty() {
         return;
@@ -197,7 +197,7 @@ pub(super) fn code_misses(document: &Loads, Rows { most, page }: Rows, out: &mut
     let cells = |share: &str, samples: &str| {
         [(Worth::All, format!("{share:>8}")), (Worth::Some, format!("  {samples:>7}"))]
     };
-    heading(out, page, &cells("share", "samples"), "line");
+    page.heading(out, &cells("share", "samples"), "line");
     let below = if page.is_below(80) { 4 } else { 19 };
     for one in all.iter().take(most) {
         let of = one.function.as_deref().unwrap_or(&one.module);

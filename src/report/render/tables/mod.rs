@@ -167,7 +167,7 @@ fn events_of(table: &Table, node: &Node) -> Vec<(String, String)> {
 }
 
 /// The encoding of `event`, the counters it may use, and its errata.
-pub fn encoding(table: &Table, event: &Event) -> String {
+fn encoding(table: &Table, event: &Event) -> String {
     let e = &event.spec;
     let mut text = match e.pmu {
         PmuKind::Core => core(table, e),

@@ -97,8 +97,7 @@ impl Renderer<'_> {
             };
             let list: Vec<String> = row.functions.iter().map(of).collect();
             let list = if list.is_empty() { "no samples".to_owned() } else { list.join(", ") };
-            let plural = if row.samples == 1 { "" } else { "s" };
-            writeln!(self.out, "{}{} sample{plural}", head, row.samples)?;
+            writeln!(self.out, "{head}{}", format::several(row.samples, "sample"))?;
             self.paragraph("    ", &list)?;
         }
         Ok(())
@@ -233,12 +232,11 @@ fn with_values(of: &WithValues) -> String {
     };
     let [cycles, low, high] = [cycles, low, high].map(format::cycles);
     let (clock, entry) = (of.clock.as_deref().unwrap_or("?"), of.entry.unwrap_or(0));
-    let plural = if of.blocks == 1 { "" } else { "s" };
     let mut text = format!(
-        "{cycles} cycles ({low} to {high}, {clock}) per iteration of its loop from {}, {} \
-         block{plural}; {} iterations from entry {entry}",
+        "{cycles} cycles ({low} to {high}, {clock}) per iteration of its loop from {}, {}; {} \
+         iterations from entry {entry}",
         of.head.unwrap_or_default(),
-        of.blocks,
+        format::several(of.blocks as u64, "block"),
         of.iterations.unwrap_or(0)
     );
     if let Some(status) = of.status.filter(|status| *status != Status::Ok) {
@@ -263,16 +261,15 @@ const SHOWN: usize = 8;
 
 impl Renderer<'_> {
     /// Each line with its bar; its instructions below, folded where they have no samples.
-    pub(super) fn annotated(&mut self, of: &AnnotatedFunction) -> std::fmt::Result {
+    fn annotated(&mut self, of: &AnnotatedFunction) -> std::fmt::Result {
         let title = self.paint("1", &of.function);
-        let plural = if of.samples == 1 { "" } else { "s" };
         writeln!(
             self.out,
-            "\nSource of {title} ({}, {}..{}): {} sample{plural}, {:.1} % of all; shares are of these",
+            "\nSource of {title} ({}, {}..{}): {}, {:.1} % of all; shares are of these",
             of.module,
             of.start,
             of.end,
-            of.samples,
+            format::several(of.samples, "sample"),
             100.0 * of.share
         )?;
         let mut file = None;

@@ -22,6 +22,7 @@ use std::fmt::Write as _;
 use tma::quantity::Missing;
 
 pub use style::Style;
+pub(in crate::render) use tree::remarks;
 
 /// How many mismeasured nodes are named one by one.
 const NAMED: usize = 6;
@@ -51,10 +52,10 @@ pub fn render(report: &Report, style: &Style) -> String {
     if style.fits { fit(&out, style.width) } else { out }
 }
 
-pub(super) struct Renderer<'a> {
-    pub(super) out: &'a mut String,
-    pub(super) style: &'a Style,
-    pub(super) report: &'a Report,
+struct Renderer<'a> {
+    out: &'a mut String,
+    style: &'a Style,
+    report: &'a Report,
 }
 
 /// The rows of one part of the measurement.
@@ -67,7 +68,7 @@ struct Rows<'a> {
 }
 
 impl Renderer<'_> {
-    pub(super) fn paint(&self, code: &str, text: &str) -> String {
+    fn paint(&self, code: &str, text: &str) -> String {
         if self.style.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
@@ -318,7 +319,7 @@ impl Renderer<'_> {
     }
 
     /// Wraps `text` at the width, indented under its head.
-    pub(super) fn paragraph(&mut self, head: &str, text: &str) -> std::fmt::Result {
+    fn paragraph(&mut self, head: &str, text: &str) -> std::fmt::Result {
         let indent = head.chars().count();
         let mut column = indent;
         let mut line = head.to_owned();

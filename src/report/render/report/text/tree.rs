@@ -2,6 +2,7 @@
 //! below it what to do next, and what must be known.
 
 use super::Renderer;
+use super::style::Style;
 use crate::documents::report::{CountRow, NodeRow};
 use crate::documents::series;
 use crate::format;
@@ -86,7 +87,7 @@ impl Renderer<'_> {
                     self.style.bar(*value, self.bar_width(label)),
                     value_text(node)
                 );
-                for remark in self.remarks(node) {
+                for remark in remarks(node, self.style) {
                     let _ = write!(text, "  {remark}");
                 }
                 text
@@ -111,35 +112,6 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn remarks(&self, node: &NodeRow) -> Vec<String> {
-        let marks = self.style.marks();
-        let mut remarks = Vec::new();
-        if node.bottleneck {
-            remarks.push(marks.bottleneck.to_owned());
-        }
-        if node.mismeasured {
-            remarks.push(marks.wrong.to_owned());
-        }
-        if let Some(share) = node.running.filter(|s| *s < 0.995) {
-            remarks.push(format!("running {:.0} %", 100.0 * share));
-        }
-        if node.split {
-            remarks.push("split over groups".to_owned());
-        }
-        if let Some(estimate) = &node.estimate {
-            let text = if self.style.verbose {
-                format!("estimate: {estimate}")
-            } else {
-                "estimate".into()
-            };
-            remarks.push(text);
-        }
-        if !node.related.is_empty() {
-            remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
-        }
-        remarks
-    }
-
     fn count(&mut self, count: &CountRow, indent: usize) -> std::fmt::Result {
         let value = match (count.value, &count.missing) {
             (Some(v), _) => format!("{:>20}", format::count(v)),
@@ -158,6 +130,25 @@ impl Renderer<'_> {
         const FLAG_VALUE_AND_MARK: usize = 38;
         BAR.min(self.style.width.saturating_sub(label + FLAG_VALUE_AND_MARK))
     }
+}
+
+/// What must be known of a node beside its value.
+pub(in crate::render) fn remarks(node: &NodeRow, style: &Style) -> Vec<String> {
+    let marks = style.marks();
+    let mut remarks = Vec::new();
+    remarks.extend(node.bottleneck.then(|| marks.bottleneck.to_owned()));
+    remarks.extend(node.mismeasured.then(|| marks.wrong.to_owned()));
+    let running = node.running.filter(|share| *share < 0.995);
+    remarks.extend(running.map(|share| format!("running {:.0} %", 100.0 * share)));
+    remarks.extend(node.split.then(|| "split over groups".to_owned()));
+    remarks.extend(node.estimate.as_ref().map(|why| match style.verbose {
+        true => format!("estimate: {why}"),
+        false => "estimate".to_owned(),
+    }));
+    if !node.related.is_empty() {
+        remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
+    }
+    remarks
 }
 
 fn value_text(node: &NodeRow) -> String {

@@ -1,4 +1,4 @@
-//! The code and the other rows of a comparison as cells of text.
+//! The rows of a comparison, and the code, as cells of text.
 
 use crate::documents::diff::row::{CodeRow, Matched};
 use crate::documents::diff::{Diff, DiffRow, Judgement};
@@ -13,19 +13,22 @@ const PARTS: usize = 3;
 /// Functions, or loops and blocks.
 pub(super) struct Table {
     pub title: &'static str,
-    pub rows: Vec<CodeCells>,
+    pub rows: Vec<Cells>,
     /// Number of hidden rows, and of those below their errors; empty of none.
     pub left: String,
 }
 
 /// One row.
-pub(super) struct CodeCells {
+#[derive(Default)]
+pub(super) struct Cells {
     pub name: String,
+    /// Blanks before the name: two for each level below the first.
+    pub indent: usize,
     pub a: String,
     pub b: String,
     pub difference: String,
     pub judgement: &'static str,
-    /// Parts of its time that changed beyond their intervals.
+    /// Parts of the time of code that changed beyond their intervals.
     pub parts: String,
 }
 
@@ -87,7 +90,7 @@ pub fn place(row: &CodeRow, kind: &str) -> String {
     }
 }
 
-fn code_cells(row: &CodeRow, name: String, ascii: bool) -> CodeCells {
+fn code_cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
     let time = &row.time;
     let value = |value: Option<f64>, error| match value {
         Some(value) => amount(time, value, error, ascii),
@@ -103,13 +106,14 @@ fn code_cells(row: &CodeRow, name: String, ascii: bool) -> CodeCells {
         (Judgement::Absent, None, Some(_)) => "only in B",
         _ => "",
     };
-    CodeCells {
+    Cells {
         name,
         a: value(time.a, time.a_error),
         b: value(time.b, time.b_error),
         difference,
         judgement,
         parts: parts(row),
+        ..Cells::default()
     }
 }
 
@@ -199,17 +203,6 @@ fn change(row: &DiffRow, difference: f64) -> String {
     }
 }
 
-/// One row.
-pub(super) struct Cells {
-    pub name: String,
-    /// Blanks before the name: two for each level below the first.
-    pub indent: usize,
-    pub a: String,
-    pub b: String,
-    pub difference: String,
-    pub judgement: &'static str,
-}
-
 /// The rows that have a value.
 pub(super) fn cells(diff: &Diff, ascii: bool) -> Vec<Cells> {
     let all = diff.nodes.iter().chain(&diff.info).chain(&diff.software);
@@ -248,5 +241,6 @@ fn of(r: &DiffRow, ascii: bool) -> Cells {
             Judgement::Unjudged => "not judged: no errors",
             Judgement::Absent => "",
         },
+        ..Cells::default()
     }
 }
