@@ -4,7 +4,6 @@
 
 use bench::Measurement;
 use serde::Serialize;
-use std::fmt;
 use tma::Address;
 
 /// The measurement, and beside it predictions, which never enter it.
@@ -79,12 +78,7 @@ pub enum PredictedBound {
     Recurrence,
 }
 
-/// Word in documents.
-impl fmt::Display for PredictedBound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_written!(PredictedBound);
 
 /// A prediction of published tables: the largest of three lower bounds. Nothing in it is measured.
 #[derive(Debug, Clone, Serialize)]

@@ -94,20 +94,9 @@ pub enum BranchKind {
     Other,
 }
 
-impl BranchKind {
-    /// As printed, and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Conditional => "conditional",
-            Self::Jump => "jump",
-            Self::IndirectJump => "indirect jump",
-            Self::Call => "call",
-            Self::IndirectCall => "indirect call",
-            Self::Return => "return",
-            Self::Other => "other",
-        }
-    }
+shown_as_written!(BranchKind);
 
+impl BranchKind {
     /// Whether it is a call.
     pub fn is_call(self) -> bool {
         matches!(self, Self::Call | Self::IndirectCall)

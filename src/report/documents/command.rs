@@ -8,49 +8,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 /// Options of `perf record` that name what is recorded: the command then only says how long.
-const OTHER_TARGETS: [&str; 12] = [
-    "-a",
-    "--all-cpus",
-    "-p",
-    "--pid",
-    "-t",
-    "--tid",
-    "-C",
-    "--cpu",
-    "-u",
-    "--uid",
-    "-G",
-    "--cgroup",
-];
+const OTHER_TARGETS: &str = "-a --all-cpus -p --pid -t --tid -C --cpu -u --uid -G --cgroup";
 /// Options whose value is the next word (perf-record(1), perf 6.12).
-const WITH_VALUE: [&str; 26] = [
-    "-e",
-    "--event",
-    "-c",
-    "--count",
-    "-F",
-    "--freq",
-    "-o",
-    "--output",
-    "-m",
-    "--mmap-pages",
-    "-k",
-    "--clockid",
-    "-j",
-    "--branch-filter",
-    "-D",
-    "--delay",
-    "--call-graph",
-    "--filter",
-    "--vmlinux",
-    "--affinity",
-    "--control",
-    "--max-size",
-    "-r",
-    "--realtime",
-    "--proc-map-timeout",
-    "--debuginfod",
-];
+const WITH_VALUE: &str = "-e --event -c --count -F --freq -o --output -m --mmap-pages -k --clockid -j --branch-filter \
+    -D --delay --call-graph --filter --vmlinux --affinity --control --max-size -r --realtime \
+    --proc-map-timeout --debuginfod";
 
 /// Command that perf ran, by its own command line.
 pub(super) fn recorded(command: &[String]) -> &[String] {
@@ -63,7 +25,7 @@ pub(super) fn recorded(command: &[String]) -> &[String] {
         match word.as_str() {
             "--" => return &rest[at + 1..],
             option if is_other_target(option) => return &[],
-            option if WITH_VALUE.contains(&option) => at += 2,
+            option if WITH_VALUE.split(' ').any(|one| one == option) => at += 2,
             option if option.starts_with('-') => at += 1,
             program if is_program(program) => return &rest[at..],
             _ => at += 1,
@@ -79,7 +41,7 @@ fn is_other_target(option: &str) -> bool {
         true => option.split('=').next() == Some(target),
         false => option.starts_with(target) && !is_long(option),
     };
-    OTHER_TARGETS.into_iter().any(of)
+    OTHER_TARGETS.split(' ').any(of)
 }
 
 fn is_program(word: &str) -> bool {

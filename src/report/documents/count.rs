@@ -6,7 +6,6 @@ mod loads;
 use super::command::{Exit, Purpose};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
 use tma::Address;
 use tma::error::{Error, Result};
@@ -155,12 +154,7 @@ pub enum How {
     Derived,
 }
 
-/// Word in documents.
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_written!(How);
 
 /// How a probe is put into the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,12 +170,7 @@ pub enum ProbeKind {
     Pun,
 }
 
-/// Word in documents.
-impl fmt::Display for ProbeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_written!(ProbeKind);
 
 /// A block.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -23,6 +23,17 @@
 //! | [`tables`] | plans, defects and values of event tables |
 //! | [`doctor`] | this machine: what it can measure, its processor, facts measured on it |
 
+/// `Display` of types that texts show by their words in documents.
+macro_rules! shown_as_written {
+    ($of:ty) => {
+        impl std::fmt::Display for $of {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    };
+}
+
 pub mod block;
 pub mod branches;
 pub mod build;

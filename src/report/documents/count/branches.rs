@@ -1,7 +1,6 @@
 //! Loops, branches and what is modelled of them.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use tma::Address;
 use tma::self_test::{Below, Rule};
 
@@ -64,12 +63,7 @@ pub enum BranchKind {
     Return,
 }
 
-/// Word in documents.
-impl fmt::Display for BranchKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_written!(BranchKind);
 
 /// A branch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

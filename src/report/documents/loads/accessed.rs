@@ -4,7 +4,6 @@
 use loads::class::Kind;
 use loads::recorded::Sharing;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use tma::Address;
 
 /// Samples by what served the access; those without a level are in none.
@@ -187,12 +186,7 @@ pub enum VariableKind {
     Unknown,
 }
 
-/// Word in documents.
-impl fmt::Display for VariableKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_written!(VariableKind);
 
 /// A variable or mapping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

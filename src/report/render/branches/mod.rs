@@ -127,7 +127,7 @@ fn edge_end(edge: &EdgeRow, page: Page) -> String {
         false => name.clone(),
     };
     let name = name.map_or(String::new(), |name| format!(" {}", cut(name)));
-    let kind = edge.kind.map_or(String::new(), |kind| format!("  {}", kind.word()));
+    let kind = edge.kind.map_or(String::new(), |kind| format!("  {kind}"));
     format!(" → {to}{name}{kind}")
 }
 
@@ -296,7 +296,7 @@ fn indirect(document: &Branches, event: &EventRow, Rows { most, page }: Rows, ou
     for branch in frequent.iter().chain(hard.iter().copied()) {
         let function = branch.function.as_deref().unwrap_or_default();
         let wrongly = wrong(branch.mispredicted, branch.marked, branch.hard);
-        let after = format!("  {}", branch.kind.word());
+        let after = format!("  {}", branch.kind);
         let subject = Subject { place: &branch.from.to_string(), name: function, after: &after };
         page.row(out, &cells(&branch.count.to_string(), &wrongly), subject);
         for target in branch.targets.iter().take(most) {

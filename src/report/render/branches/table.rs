@@ -100,7 +100,7 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
         count: one.count.to_string(),
         mispredicted: text(one.mispredicted),
         name: text(one.function.as_ref()),
-        kind: one.kind.word().to_owned(),
+        kind: one.kind.to_string(),
         marked: one.marked.to_string(),
         hard: one.hard.to_string(),
         ..Cells::of("indirect", one.event, &one.module)
@@ -114,7 +114,7 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
             name: text(one.function.as_ref()),
             to_name: text(target.function.as_ref()),
             to_module: text(target.module.as_ref()),
-            kind: one.kind.word().to_owned(),
+            kind: one.kind.to_string(),
             share: number(Some(target.share)),
             marked: target.marked.to_string(),
             ..Cells::of("target", one.event, &one.module)
@@ -165,7 +165,7 @@ impl Cells {
             name: text(e.from_function.as_ref()),
             to_name: text(e.to_function.as_ref()),
             to_module: text(e.to_module.as_ref()),
-            kind: e.kind.map_or(String::new(), |kind| kind.word().to_owned()),
+            kind: text(e.kind),
             share: number(Some(e.share)),
             marked: e.marked.to_string(),
             executions: text(e.executions),

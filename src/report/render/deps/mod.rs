@@ -2,9 +2,8 @@
 
 mod drawn;
 
-use super::csv;
 use crate::documents::deps::{Census, Dependency, Document};
-use crate::render::csv::number;
+use crate::render::csv::{self, number};
 use drawn::{Arrow, Signs, Sources, gutter, lanes, model, recurrences, span, wrapped};
 use isa::deps::memory::may_alias_pairs;
 use isa::deps::{Analysis, Code, Kind, Order, Overlap};

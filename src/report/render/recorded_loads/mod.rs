@@ -8,11 +8,10 @@
 mod accesses;
 mod csv;
 
-use super::width::Page;
 use crate::documents::loads::{
     BranchRow, CriticalRow, EventRow, Loads, ParallelOf, PathRow, ShareOf, Shares,
 };
-use crate::render::width::{Rows, Subject, Worth};
+use crate::render::width::{Page, Rows, Subject, Worth};
 use accesses::{more, shortened};
 use std::fmt::Write as _;
 

@@ -194,7 +194,7 @@ fn encoding(table: &Table, event: &Event) -> String {
 }
 
 /// A core event by its encoding.
-pub(super) fn core(table: &Table, e: &EventSpec) -> String {
+fn core(table: &Table, e: &EventSpec) -> String {
     let mut fields = match e.metric {
         Some(n) => vec![format!("config={:#x}", 0x8000 + 0x100 * u32::from(n))],
         None => vec![format!("event={:#x}", e.code)],
