@@ -14,7 +14,7 @@ use engine::record::{Note, SampleAsk, Sampled, record};
 use engine::topdown::{LiveAsk, Update};
 use pmu::perf::Rate;
 use pmu::sampling::CallChains;
-use report::render::report::text::{Style, render};
+use report::render::report::{Style, render};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};

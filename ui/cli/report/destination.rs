@@ -8,7 +8,7 @@ use report::documents::Report;
 use report::files::{not_written, write_whole};
 use report::render::json;
 use report::render::report::csv;
-use report::render::report::text::{Style, render};
+use report::render::report::{Style, render};
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

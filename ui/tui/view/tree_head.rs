@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::text::Line;
 use report::documents::{Report, Source, series};
 use report::format;
-use report::render::report::text::{SHORT_INFOS, short_label};
+use report::render::report::{SHORT_INFOS, short_label};
 
 /// Draws them; on a small screen only the metrics.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

@@ -24,7 +24,7 @@ use tma::{Error, Result};
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
 ///
 /// ```
-/// use report::render::report::text::{Style, render};
+/// use report::render::report::{Style, render};
 /// use engine::topdown::{ImportAsk, imported};
 ///
 /// let folder = tempfile::tempdir()?;

@@ -9,7 +9,7 @@ use super::pieces::{
 use crate::documents::estimate::{Estimate, Instruction, Node, Row};
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
-use crate::render::report::text::{Style, remarks};
+use crate::render::report::{Style, remarks};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 

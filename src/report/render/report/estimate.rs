@@ -168,12 +168,12 @@ fn bar(parts: &Parts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::style::Style;
     use super::*;
     use crate::documents::Report;
     use crate::documents::estimate::Share;
     use crate::documents::report::Source;
-    use crate::render::report::text::render;
+    use crate::render::report::render;
+    use crate::render::report::style::Style;
     use tma::Address;
 
     /// A report of an estimate with so many loops and blocks of one share.

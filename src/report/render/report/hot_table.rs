@@ -161,10 +161,8 @@ impl Renderer<'_> {
         let (shown, known) = (rows.len(), sampled.functions.max(all.len()));
         if shown < known {
             let more = known - shown;
-            let text = format!(
-                "  … {more} more, {} together: --functions {known}",
-                self::share(left.max(0.0))
-            );
+            let text =
+                format!("  … {more} more, {} together: --functions {known}", share(left.max(0.0)));
             let text = self.paint("2", &text);
             writeln!(self.out, "{text}")?;
         }

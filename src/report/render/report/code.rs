@@ -341,7 +341,7 @@ mod tests {
     use super::*;
     use crate::documents::report::Source;
     use crate::documents::report_code::Sampled;
-    use crate::render::report::text::render;
+    use crate::render::report::render;
 
     #[test]
     fn a_loop_that_begins_elsewhere_than_at_its_head_names_both() {
