@@ -1,6 +1,6 @@
-//! Recorded samples of loads and stores: the document `tdtool.loads/1`, with critical loads, hard branches and misses of
-//! the instruction cache. What the samples access is in `accessed`. Addresses of code and static data are p_vaddr, `0x…`;
-//! those of cache lines are addresses in memory. Shares are from 0 to 1.
+//! Recorded samples of loads and stores: the document `tdtool.loads/1`, with critical loads, hard branches and misses
+//! of the instruction cache. What the samples access is in `accessed`. Addresses of code and static data are p_vaddr,
+//! `0x…`; those of cache lines are addresses in memory. Shares are from 0 to 1.
 
 mod accessed;
 

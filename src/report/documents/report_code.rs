@@ -1,5 +1,5 @@
-//! The part of a report about code: the hottest functions and blocks; one function's source, with the assembly below each
-//! line.
+//! The part of a report about code: the hottest functions and blocks; one function's source, with the assembly below
+//! each line.
 
 use bench::{Class, Status};
 use profile::hot::{

@@ -139,8 +139,8 @@ pub struct Row {
 /// Node values for counts from a file, and what must be known about them: rows `trial,node,value,over`, for every node,
 /// bottleneck and info metric.
 ///
-/// Where counts are missing the value is empty. Where a formula divides by a count of zero it is 0, because these rows are
-/// for comparing tables with perf and toplev, which print 0; a report calls such a value undefined.
+/// Where counts are missing the value is empty. Where a formula divides by a count of zero it is 0, because these rows
+/// are for comparing tables with perf and toplev, which print 0; a report calls such a value undefined.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation {
     /// The table's name.

@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `graph` | [`Breakdown`]: shares of nodes in the time of each function; stacks as lines of text and as a flame graph |
+//! | `graph` | [`Breakdown`]: shares of nodes in the time of each function; stacks as text and as a flame graph |
 //! | `differential` | stacks of two sides merged to one flame graph |
 //! | `profiles` | stacks as costs of functions and calls, as a profile of pprof, as samples over time |
 

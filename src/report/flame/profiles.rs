@@ -1,4 +1,5 @@
-//! Stacks as input of other tools: costs of functions and calls, a profile of pprof, samples over time, each with a node.
+//! Stacks as input of other tools: costs of functions and calls, a profile of pprof, samples over time, each with a
+//! node.
 
 use super::graph::{About, Breakdown, Divided, divided};
 use crate::documents::flame::{CallCosts, Costs, FunctionCosts, FunctionId, LineCosts};

@@ -1,5 +1,5 @@
-//! A report over time. For the Firefox Profiler: samples with their times, categories by node, intervals as tracks, in the
-//! form of processed profiles, which `fxprof-processed-profile` writes. In the Trace Event Format, for Perfetto
+//! A report over time. For the Firefox Profiler: samples with their times, categories by node, intervals as tracks, in
+//! the form of processed profiles, which `fxprof-processed-profile` writes. In the Trace Event Format, for Perfetto
 //! (ui.perfetto.dev) and chrome://tracing: intervals as counter tracks, phases as slices.
 
 use crate::documents::report::Report;

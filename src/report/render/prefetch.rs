@@ -1,5 +1,5 @@
-//! Prefetch advice as text and CSV: a summary, then each load with the iterations of its loop: trips, a drawn histogram,
-//! peaks.
+//! Prefetch advice as text and CSV: a summary, then each load with the iterations of its loop: trips, a drawn
+//! histogram, peaks.
 
 use super::csv::{self, number, text as cell};
 use super::width::{Page, Subject, Worth};

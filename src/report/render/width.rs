@@ -132,7 +132,8 @@ impl Page {
 const HANGING: usize = 4;
 
 /// `text` with lines of at most `width` columns: longer ones are wrapped between words, the next line indented;
-/// longer words lose their middle. Commands of tdtool stay whole, so that they can be copied. Attributes of terminals (`ESC [ … m`) take no column.
+/// longer words lose their middle. Commands of tdtool stay whole, so that they can be copied. Attributes of terminals
+/// (`ESC [ … m`) take no column.
 pub fn fit(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

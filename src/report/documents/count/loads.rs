@@ -222,7 +222,8 @@ const MOST: usize = 4;
 const LEAST: f64 = 0.005;
 
 impl LoadMemory {
-    /// Allocations that a load reads: `97 % malloc in build, list.c:14; 3 % other`. None if nothing of it was allocated.
+    /// Allocations that a load reads: `97 % malloc in build, list.c:14; 3 % other`. None if nothing of it was
+    /// allocated.
     pub(super) fn words(&self, all: &[AllocationSite]) -> Option<String> {
         if self.sites.is_empty() && self.unknown <= 0.0 {
             return None;

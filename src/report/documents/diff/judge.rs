@@ -1,5 +1,5 @@
-//! Differences judged: conditions by the rows of a comparison; and findings that chance makes in a table of many rows, of
-//! which, without a difference, one in twenty is beyond its 95 % interval.
+//! Differences judged: conditions by the rows of a comparison; and findings that chance makes in a table of many rows,
+//! of which, without a difference, one in twenty is beyond its 95 % interval.
 
 use super::row::CodeRow;
 use super::runs::UNDECIDED;
@@ -104,9 +104,9 @@ const Z95: f64 = 1.96;
 
 /// Withdraws findings that chance may have made, and says how many. Each side is the mean of so many runs.
 ///
-/// The procedure of Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995) bounds the expected share of false findings among
-/// all where rows are independent, or rise and fall together (Benjamini and Yekutieli, Ann. Stat. 29, 2001). Shares of one
-/// whole do neither: there the bound is approximate.
+/// The procedure of Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995) bounds the expected share of false findings
+/// among all where rows are independent, or rise and fall together (Benjamini and Yekutieli, Ann. Stat. 29, 2001).
+/// Shares of one whole do neither: there the bound is approximate.
 pub fn control(diff: &mut Diff, runs: [usize; 2]) {
     let mut rows: Vec<&mut DiffRow> =
         diff.nodes.iter_mut().chain(&mut diff.info).chain(&mut diff.software).collect();

@@ -1,5 +1,5 @@
-//! A measured block for people: the answer, the bounds as bars (`answer`), then the evidence: code, forms, assumptions, the
-//! what-if list, the tree, conditions of the measurement.
+//! A measured block for people: the answer, the bounds as bars (`answer`), then the evidence: code, forms, assumptions,
+//! the what-if list, the tree, conditions of the measurement.
 
 mod answer;
 pub mod csv;

@@ -1,5 +1,5 @@
-//! The report as rows that any page can lay out: a label, text to wrap after it, and its weight; their lines, no wider than
-//! a page.
+//! The report as rows that any page can lay out: a label, text to wrap after it, and its weight; their lines, no wider
+//! than a page.
 
 use crate::render::width::Page;
 

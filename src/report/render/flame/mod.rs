@@ -1,5 +1,6 @@
-//! A flame graph as a picture that zooms and searches: SVG, alone, in a page of HTML, or as part of a larger page. Style and
-//! script (`flame.css`, `flame.js`) are in it; nothing is loaded. `colours` has the colour of a frame, and the legend.
+//! A flame graph as a picture that zooms and searches: SVG, alone, in a page of HTML, or as part of a larger page.
+//! Style and script (`flame.css`, `flame.js`) are in it; nothing is loaded. `colours` has the colour of a frame, and
+//! the legend.
 
 mod colours;
 

@@ -1,5 +1,5 @@
-//! The counted tree and the metrics beside it, for each part of the measurement; the estimated tree; functions, loops and
-//! blocks with their parts.
+//! The counted tree and the metrics beside it, for each part of the measurement; the estimated tree; functions, loops
+//! and blocks with their parts.
 
 use super::code::columns;
 use super::pieces::{

@@ -1,5 +1,5 @@
-//! The tree of one part of a report: indented, with bars, flags and remarks. Software counts. The verdict above a report;
-//! below it what to do next, and what must be known.
+//! The tree of one part of a report: indented, with bars, flags and remarks. Software counts. The verdict above a
+//! report; below it what to do next, and what must be known.
 
 use super::Renderer;
 use super::style::Style;

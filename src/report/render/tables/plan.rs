@@ -1,5 +1,5 @@
-//! What follows from tables, as text: a plan of groups, also as commands of `perf stat` for machines without tdtool; what
-//! is wrong with a table; node values for counts from a file.
+//! What follows from tables, as text: a plan of groups, also as commands of `perf stat` for machines without tdtool;
+//! what is wrong with a table; node values for counts from a file.
 
 use super::core;
 use crate::documents::tables::{Checked, Evaluation, Row, TablePlan};
