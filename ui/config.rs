@@ -1,12 +1,54 @@
-//! The config file: theme, characters and keys of the drill-down.
+//! The user's folders (<https://specifications.freedesktop.org/basedir-spec/latest/>), and the config file: theme,
+//! characters and keys of the drill-down.
 
 use crate::keymap::Keymap;
-use crate::theme::Theme;
-use crate::{folders, message};
+use crate::message;
+use crate::terminal::Theme;
+use profile::files::Cache;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
+
+/// `$XDG_CACHE_HOME`, else `~/.cache`.
+pub fn cache_folder() -> Option<PathBuf> {
+    absolute_folder("XDG_CACHE_HOME").or_else(|| Some(absolute_folder("HOME")?.join(".cache")))
+}
+
+/// `$XDG_CONFIG_HOME`, else `~/.config`.
+fn config_folder() -> Option<PathBuf> {
+    absolute_folder("XDG_CONFIG_HOME").or_else(|| Some(absolute_folder("HOME")?.join(".config")))
+}
+
+/// Copies of recorded programs that no path leads to: `tdtool/programs` in the cache folder.
+pub fn kept_programs() -> Option<PathBuf> {
+    Some(cache_folder()?.join("tdtool/programs"))
+}
+
+/// Files by build-id that tdtool, perf and debuginfod's clients have collected; perf's are in `$PERF_BUILDID_DIR` or
+/// `~/.debug`.
+pub fn by_build_id() -> Vec<Cache> {
+    let perf = absolute_folder("PERF_BUILDID_DIR")
+        .or_else(|| Some(absolute_folder("HOME")?.join(".debug")));
+    let perf = perf.into_iter().chain(kept_programs()).map(Cache::Perf);
+    perf.chain(debuginfod_cache().map(Cache::Debuginfod)).collect()
+}
+
+/// The cache of debuginfod's clients: `$DEBUGINFOD_CACHE_PATH`, `~/.debuginfod_client_cache` if it exists, or
+/// `debuginfod_client` in the cache folder (debuginfod_find_debuginfo(3)).
+pub fn debuginfod_cache() -> Option<PathBuf> {
+    let old = || {
+        Some(absolute_folder("HOME")?.join(".debuginfod_client_cache")).filter(|old| old.is_dir())
+    };
+    let usual = || Some(cache_folder()?.join("debuginfod_client"));
+    absolute_folder("DEBUGINFOD_CACHE_PATH").or_else(old).or_else(usual)
+}
+
+/// The folder in an environment variable; the specification ignores relative paths.
+fn absolute_folder(variable: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(variable)?);
+    path.is_absolute().then_some(path)
+}
 
 /// The choices in effect.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +108,7 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
 
 /// `tdtool/config.toml` in the user's config folder.
 pub fn default_place() -> Option<PathBuf> {
-    Some(folders::config()?.join("tdtool/config.toml"))
+    Some(config_folder()?.join("tdtool/config.toml"))
 }
 
 fn parse(text: &str, path: &Path) -> Result<Config> {

@@ -6,17 +6,14 @@
 
 mod cli;
 mod config;
-mod folders;
 mod keymap;
 mod message;
 mod settings;
-mod subject;
 mod terminal;
-mod theme;
 mod tui;
 
-use cli::Next;
 use nix::sys::signal::{SigSet, Signal};
+use settings::Next;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

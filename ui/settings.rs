@@ -1,13 +1,18 @@
-//! Settings by the options of every command.
+//! What a command line asks for: settings, the subject of the drill-down, and what `main` does next.
 
 use crate::{message, terminal};
+use bench::Options;
+use engine::block::Notes;
 use engine::compared::CompareAsk;
 use engine::core_model::CoreModel;
 use engine::tested;
 use engine::topdown::ImportAsk;
 use pmu::machine::{Machine, this_cpu};
 use profile::files::SearchPaths;
+use report::documents::count::Count;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use tma::cpuid::Dump;
 use tma::tables::Library;
@@ -98,4 +103,52 @@ impl Settings {
     pub fn core_model(&self) -> Result<CoreModel> {
         CoreModel::new(self.core()?, self.cache.as_deref())
     }
+}
+
+/// Measured command or process, or a file.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// A command, measured and sampled while it runs.
+    Command(Vec<OsString>, Samples),
+    /// A running process, measured and sampled until it ends.
+    Process(i32, Samples),
+    /// The whole system, measured.
+    System,
+    /// Recorded counts, a session, or a perf.data file.
+    File(PathBuf, Samples),
+    /// Two of them, or two reports, compared.
+    Pair(PathBuf, PathBuf, Samples),
+    /// One block, measured in isolation.
+    Block(Box<BlockRequest>),
+}
+
+/// Which samples of a recording, and where its binaries are.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    /// Only those of these threads, by number or name; empty: all.
+    pub threads: Vec<String>,
+    /// Where to look for the recorded binaries.
+    pub search: SearchPaths,
+    /// Exact counts of another run.
+    pub counts: Option<Box<Count>>,
+}
+
+/// A block to measure.
+#[derive(Debug, Clone)]
+pub struct BlockRequest {
+    /// Its title on the screen.
+    pub title: String,
+    /// Its machine code.
+    pub bytes: Vec<u8>,
+    /// How to measure it.
+    pub options: Options,
+    pub notes: Notes,
+}
+
+/// Next step of `main`.
+pub enum Next {
+    /// End with this status.
+    Exit(ExitCode),
+    /// Open the drill-down.
+    DrillDown(Box<Settings>, Subject),
 }

@@ -1,5 +1,6 @@
-//! Abilities of the terminal: its width, keys, progress and colours; and what is wanted on it.
+//! Abilities of the terminal: its width, keys, progress and colours; what is wanted on it, and its themes.
 
+use serde::Deserialize;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -71,6 +72,43 @@ fn is_utf8(locale: &str) -> bool {
 /// Whether colours are permitted: <https://no-color.org>.
 pub fn allows_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A choice of colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Theme {
+    #[default]
+    Default,
+    Light,
+    Contrast,
+    Mono,
+}
+
+impl Theme {
+    pub const ALL: [Theme; 4] = [Theme::Default, Theme::Light, Theme::Contrast, Theme::Mono];
+
+    /// Its name in a config file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Theme::Default => "default",
+            Theme::Light => "light",
+            Theme::Contrast => "contrast",
+            Theme::Mono => "mono",
+        }
+    }
+
+    /// Description of its colours.
+    pub fn help(self) -> &'static str {
+        match self {
+            Theme::Default => "red and magenta, for dark and light backgrounds",
+            Theme::Light => "red and blue, grey instead of faint, for light backgrounds",
+            Theme::Contrast => {
+                "white on blue and black on yellow, nothing faint: high contrast, for colour-blind users too"
+            }
+            Theme::Mono => "no colours: only bold, faint and reversed",
+        }
+    }
 }
 
 #[cfg(test)]

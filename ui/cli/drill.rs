@@ -1,8 +1,7 @@
 //! `tdtool`, `tdtool FILE`, `tdtool A B`, `tdtool -- CMD` on a terminal: the interactive drill-down.
 
 use super::arguments::Arguments;
-use super::next::Next;
-use crate::subject::{Samples, Subject};
+use crate::settings::{Next, Samples, Subject};
 use report::documents::count::Count;
 use std::path::Path;
 use tma::{Error, Result};

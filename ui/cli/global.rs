@@ -1,6 +1,6 @@
 //! The options that every command takes.
 
-use crate::folders;
+use crate::config;
 use crate::settings::Settings;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Global {
             library: Box::leak(Box::new(library)),
             ascii: self.ascii,
             config: self.config.clone(),
-            cache: folders::cache(),
+            cache: config::cache_folder(),
             self_test: self.self_test_from.clone(),
             cpuid: self.cpuid.as_deref().map(dumps).transpose()?,
             again: false,

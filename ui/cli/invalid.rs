@@ -1,8 +1,7 @@
 //! Errors of an option's value. The words include the remedy: they follow the option in one message.
 
 use super::quoted::quoted;
-use std::error;
-use std::fmt;
+use std::{error, fmt};
 use tma::Error;
 
 /// An error of an option's value.

@@ -5,7 +5,6 @@
 //! | `run` | parses the command line and carries it out |
 //! | `arguments` | every command; `global`: the options that all take |
 //! | `suggest` | mistyped commands and misplaced options |
-//! | `next` | what is left for `main` to do |
 //! | `drill` | `tdtool`, `tdtool FILE`, `tdtool -- CMD` |
 //! | `measure`, `outcome` | what `report` and `record` share |
 //! | `code` | blocks and initial values named on the command line |
@@ -30,7 +29,6 @@ mod invalid;
 mod loads;
 mod measure;
 mod microbench;
-mod next;
 mod outcome;
 mod output;
 mod prefetch;
@@ -47,5 +45,4 @@ mod suggest;
 mod tables;
 mod workload;
 
-pub use next::Next;
 pub use run::run;

@@ -6,9 +6,8 @@ use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, note_interrupted, note_unused, status};
 use super::progress::Clock;
 use super::quoted::quoted;
-use crate::folders;
 use crate::message::{self, note};
-use crate::terminal;
+use crate::{config, terminal};
 use clap::Args;
 use engine::record::{Note, SampleAsk, Sampled, record};
 use engine::topdown::{LiveAsk, Update};
@@ -107,7 +106,7 @@ impl SampleArgs {
             loads: self.loads,
             period: self.period,
             ring: usize::try_from(self.ring).unwrap_or(512) << 10,
-            programs: folders::programs(),
+            programs: config::kept_programs(),
         })
     }
 }

@@ -1,13 +1,13 @@
 //! From the command line to its command.
 
 use super::arguments::{Arguments, Command};
-use super::next::Next;
 use super::output::print;
 use super::quoted::quoted;
 use super::{
     bench, block, branches, count, deps, diff, doctor, drill, loads, microbench, prefetch, record,
     report, shell, suggest, tables, workload,
 };
+use crate::settings::Next;
 use crate::{config, keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! Where recorded programs are looked for.
 
-use crate::folders;
+use crate::config;
 use clap::Args;
 use profile::files::{Debuginfod, Limits, SearchPaths};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl SearchArgs {
         }
         let servers = self.debuginfod.then(servers).transpose()?.map(Arc::new);
         let (roots, programs) = (self.symfs.clone(), self.binary.clone());
-        let caches = folders::by_build_id();
+        let caches = config::by_build_id();
         Ok(SearchPaths { roots, programs, caches, servers, ..SearchPaths::default() })
     }
 }
@@ -70,7 +70,7 @@ fn servers() -> Result<Debuginfod> {
     let urls = variable("DEBUGINFOD_URLS").ok_or_else(|| {
         cannot().because("DEBUGINFOD_URLS is not set").hint("set it to the URL of a server")
     })?;
-    let cache = folders::debuginfod().ok_or_else(|| {
+    let cache = config::debuginfod_cache().ok_or_else(|| {
         cannot().because("there is no folder for files").hint("set DEBUGINFOD_CACHE_PATH")
     })?;
     let number = |name: &str| variable(name)?.trim().parse::<u64>().ok().filter(|n| *n > 0);

@@ -1,8 +1,7 @@
 //! The keys as configured: the table's, with the changes of a config file.
 
-use super::command::Command;
+use super::command::{Command, Screen};
 use super::key::Key;
-use super::screen::Screen;
 use super::table::{Binding, KEYMAP};
 use crossterm::event::KeyEvent;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A key: as the terminal sends it, and as people write it.
+//! A key as terminals send it and as people write it, and the keys of a prompt.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -79,6 +79,31 @@ impl Key {
         let code = named.map(|(_, code)| *code).or_else(function)?;
         Some(Self { code, ctrl: false })
     }
+}
+
+/// A keystroke in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    Insert(char),
+    Erase,
+    EraseWord,
+    EraseAll,
+    Accept,
+    Abort,
+}
+
+/// Edit by a key in a prompt.
+pub fn edit(event: KeyEvent) -> Option<Edit> {
+    let pressed = Key::of(event)?;
+    Some(match (pressed.code, pressed.ctrl) {
+        (KeyCode::Enter, _) => Edit::Accept,
+        (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), true) => Edit::Abort,
+        (KeyCode::Backspace, _) | (KeyCode::Char('h'), true) => Edit::Erase,
+        (KeyCode::Char('w'), true) => Edit::EraseWord,
+        (KeyCode::Char('u'), true) => Edit::EraseAll,
+        (KeyCode::Char(c), false) => Edit::Insert(c),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

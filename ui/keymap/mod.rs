@@ -3,28 +3,20 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `command` | what a key can mean |
-//! | `screen` | the screens of the drill-down |
-//! | `screens` | sets of them on which a key does the same |
-//! | `table` | the keys as they come |
+//! | `command` | what a key can mean, and the screens of the drill-down |
+//! | `table` | the keys as they come, also as documentation and as a config file |
 //! | `bindings` | the keys as configured, looked up by key or command |
-//! | `key` | a key as terminals send it and as people write it |
-//! | `prompt` | keys in a prompt |
-//! | `docs` | the table as documentation and as a config file |
+//! | `key` | a key as terminals send it and as people write it; keys in a prompt |
 
 mod bindings;
 mod command;
-mod docs;
 mod key;
-mod prompt;
-mod screen;
-mod screens;
 mod table;
 
 pub use bindings::{Bound, Keymap};
-pub use command::Command;
-pub use docs::{markdown, template};
-pub use prompt::{Edit, edit};
-pub use screen::Screen;
+pub use command::{Command, Screen};
+pub use key::{Edit, edit};
+pub use table::{markdown, template};
+
 #[cfg(test)]
 pub use table::KEYMAP;

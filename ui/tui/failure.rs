@@ -1,8 +1,7 @@
 //! Errors and panics in the background, and what the screens say of them.
 
-use std::fmt;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{fmt, io};
 use tma::{Cause, Error};
 
 /// Why work in the background has no result.

@@ -2,7 +2,7 @@
 
 use super::tone::{Tone, style};
 use super::width::fit;
-use crate::theme::Theme;
+use crate::terminal::Theme;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use report::format;

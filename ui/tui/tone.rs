@@ -1,7 +1,7 @@
 //! The style of each tone in each theme: the terminal's own 16 colours, so that they suit its background.
 //! No information depends on colour only.
 
-use crate::theme::Theme;
+use crate::terminal::Theme;
 use ratatui::style::{Color, Modifier, Style};
 
 /// The weight of a text.

@@ -2,7 +2,7 @@
 
 use super::read;
 use crate::cli::quoted::quoted;
-use crate::folders;
+use crate::config;
 use engine::function_name;
 use isa::code::Block;
 use isa::program::{
@@ -26,7 +26,7 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
 
 /// The functions of `file` that it does not name itself.
 fn known(file: &str) -> Vec<Known> {
-    let search = SearchPaths { caches: folders::by_build_id(), ..SearchPaths::default() };
+    let search = SearchPaths { caches: config::by_build_id(), ..SearchPaths::default() };
     function_name::known(Path::new(file), &search)
 }
 

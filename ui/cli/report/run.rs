@@ -8,10 +8,9 @@ use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_interrupted, note_remedy, note_unused, status};
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
-use crate::folders;
 use crate::message::{self, note};
 use crate::settings::Settings;
-use crate::terminal;
+use crate::{config, terminal};
 use engine::estimate::EstimateAsk;
 use engine::record::SampleAsk;
 use engine::sampled::code::CodeAsk;
@@ -133,7 +132,7 @@ fn of_measurement(
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,
-        programs: folders::programs(),
+        programs: config::kept_programs(),
         ..SampleAsk::default()
     };
     let code = code.as_ref().map(|code| (code, &sample));

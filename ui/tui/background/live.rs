@@ -5,14 +5,12 @@ use super::queue::Queue;
 use super::recording::serve;
 use super::request::Request;
 use super::watch::watch;
-use crate::folders;
-use crate::message;
-use crate::settings::Settings;
-use crate::subject::Samples;
+use crate::settings::{Samples, Settings};
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::{Message, ending_signals};
 use crate::tui::failure::{Failure, catch_panic, paragraph};
 use crate::tui::state::Searchable;
+use crate::{config, message};
 use engine::hot::{self, Temporary};
 use engine::record::{SampleAsk, record};
 use engine::topdown::{LiveAsk, Outcome, Update, live};
@@ -242,7 +240,7 @@ fn sample(
 ) -> tma::Result<(Outcome, Option<Stream>)> {
     let sample = SampleAsk {
         call_chains: pmu::sampling::CallChains::FramePointers,
-        programs: folders::programs(),
+        programs: config::kept_programs(),
         ..SampleAsk::default()
     };
     let recorded =

@@ -1,13 +1,11 @@
 //! Everything that runs in the background, and what it is asked to do.
 
 use super::blocks::{self, Job};
-use super::comparison;
 use super::live::{self, Live, What};
 use super::queue::Queue;
-use super::recording;
 use super::request::Request;
-use crate::settings::Settings;
-use crate::subject::{Samples, Subject};
+use super::{comparison, recording};
+use crate::settings::{Samples, Settings, Subject};
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::events::Message;
 use crate::tui::failure::Failure;

@@ -3,7 +3,7 @@
 use super::queue::Queue;
 use super::recording::{annotate, calls_of, profile_of};
 use super::request::Request;
-use crate::subject::Samples;
+use crate::settings::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::failure::{Failure, catch_panic};
 use crate::tui::state::{SampleFilter, Searchable, WITH_LINES};

@@ -1,5 +1,8 @@
 //! Counts shown beside the samples: exact ones of another run, or those of recorded branch stacks.
 
+#[cfg(test)]
+mod tests;
+
 use profile::hot::{AnnotatedBlock, HotFunction};
 use report::documents::branches::{Branches, EventRow};
 use report::documents::count::{Count, LoadClass, LoadRow};
@@ -242,6 +245,3 @@ impl Module {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
