@@ -1,7 +1,6 @@
 //! Actions on the state, and their effects.
 
-use super::failure::Failure;
-use super::state::{Counts, Loads, SampleFilter, Searchable, SourceLines};
+use super::state::{Counts, Failure, Loads, SampleFilter, Searchable, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::estimate::Step;
 use profile::hot::{Annotated, Calls, Summary, Thread};

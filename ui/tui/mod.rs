@@ -7,12 +7,10 @@
 //! | `state` | everything the screens show and remember |
 //! | `update` | action → new state and effects; pure |
 //! | `view` | state → screen; pure |
-//! | `events` | keys, signals and results in one queue |
+//! | `events` | keys, signals, results and the output of the measured command in one queue |
 //! | `background` | measuring, reading and profiling |
-//! | `failure` | errors and panics in the background |
 //! | `alternate_screen` | taking the terminal and giving it back |
-//! | `output` | what the measured command writes |
-//! | `look`, `tone`, `width` | characters, colours, columns |
+//! | `look` | characters, colours, columns |
 //!
 //! Nothing is drawn unless something has happened, and nothing polls: idle costs nothing.
 
@@ -20,16 +18,12 @@ mod action;
 mod alternate_screen;
 mod background;
 mod events;
-mod failure;
 mod look;
-mod output;
 mod run;
 mod state;
 #[cfg(test)]
 mod tests;
-mod tone;
 mod update;
 mod view;
-mod width;
 
 pub use run::run;

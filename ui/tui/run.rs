@@ -3,9 +3,8 @@
 use super::action::{Action, Effect};
 use super::alternate_screen::AlternateScreen;
 use super::background::Background;
-use super::events::{self, Message};
+use super::events::{self, Message, Output};
 use super::look::Look;
-use super::output::Output;
 use super::state::{Counts, ShownBlock, State};
 use super::update::{show_block, update};
 use crate::config::{self, Config};

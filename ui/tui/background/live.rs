@@ -1,25 +1,31 @@
-//! A live measurement, in a thread of its own.
+//! A live measurement in a thread of its own, and its estimated top-down, in further runs.
 
-use super::estimate::{Sampled, cost_of_process};
-use super::queue::Queue;
-use super::recording::serve;
-use super::request::Request;
+use super::recording::{Request, serve};
 use super::watch::watch;
 use crate::settings::{Samples, Settings};
 use crate::tui::action::BackgroundResult;
-use crate::tui::events::{Message, ending_signals};
-use crate::tui::failure::{Failure, catch_panic, paragraph};
-use crate::tui::state::Searchable;
+use crate::tui::alternate_screen::silence;
+use crate::tui::events::{Message, Queue, ending_signals};
+use crate::tui::state::{Failure, Searchable, catch_panic, paragraph};
 use crate::{config, message};
-use engine::hot::{self, Temporary};
+use engine::commands::Carried;
+use engine::estimate::{Callback, EstimateAsk, estimate};
+use engine::hot::recording;
+use engine::hot::temporary::Temporary;
 use engine::record::{SampleAsk, record};
+use engine::steps::cost;
 use engine::topdown::{LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
+use pmu::machine::Moment;
 use pmu::{Command, Target};
+use profile::files::SearchPaths;
+use profile::hot::{Filter, Profile};
 use profile::recording::Stream;
-use report::documents::report_file::explain;
+use report::documents::estimate::Estimate;
+use report::documents::explanations::explain;
 use report::documents::{Report, Source};
+use report::render::json;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::Path;
@@ -28,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tma::{Error, Result};
 
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -125,7 +132,10 @@ pub fn start(
 }
 
 /// Runs `work`, which catches ending signals itself; a command that it starts must not inherit them blocked.
-fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, Failure> {
+fn interruptible<T>(
+    works: &AtomicBool,
+    work: impl FnOnce() -> T,
+) -> std::result::Result<T, Failure> {
     works.store(true, Ordering::SeqCst);
     let _ = ending_signals().thread_unblock();
     let done = catch_panic(work);
@@ -177,7 +187,7 @@ fn measure(
     settings: &Settings,
     switched: &AtomicBool,
     queue: &Queue,
-) -> tma::Result<Measured> {
+) -> Result<Measured> {
     let ask = ask(what, settings)?;
     let why = match what {
         What::Command(_) | What::Process(_) => "Sampling; the first functions come in a moment.",
@@ -237,7 +247,7 @@ fn sample(
     path: &Path,
     queue: &Queue,
     on_update: &mut dyn FnMut(Update),
-) -> tma::Result<(Outcome, Option<Stream>)> {
+) -> Result<(Outcome, Option<Stream>)> {
     let sample = SampleAsk {
         call_chains: pmu::sampling::CallChains::FramePointers,
         programs: config::kept_programs(),
@@ -245,7 +255,7 @@ fn sample(
     };
     let recorded =
         record(settings.machine(), settings.library, ask, Some(&sample), path, on_update)?;
-    let recording = hot::stream(path, true)?;
+    let recording = recording::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         let notes = recorded.notes.iter().map(ToString::to_string);
@@ -257,7 +267,7 @@ fn sample(
     Ok((recorded.outcome, recording))
 }
 
-fn ask(what: &What, settings: &Settings) -> tma::Result<LiveAsk> {
+fn ask(what: &What, settings: &Settings) -> Result<LiveAsk> {
     let (target, command) = match what {
         What::Command(command) => (Target::Command, Some(command)),
         What::Process(pid) => (Target::Process(*pid), None),
@@ -272,4 +282,73 @@ fn ask(what: &What, settings: &Settings) -> tma::Result<LiveAsk> {
         interval: Some(INTERVAL),
         ..LiveAsk::of(settings.core()?)
     })
+}
+
+/// A command and its first run.
+pub struct Sampled {
+    pub report: Report,
+    pub recording: Arc<Stream>,
+    pub search: SearchPaths,
+    /// Empty of a process.
+    pub command: Vec<OsString>,
+    /// A live process instead.
+    pub process: Option<i32>,
+}
+
+/// Each window of a live process.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Cost of an estimate of a live process.
+pub fn cost_of_process() -> String {
+    engine::steps::cost_of_process(WINDOW)
+}
+
+impl Sampled {
+    /// Cost of its estimate; `None` where the tree was counted.
+    pub fn cost(&self) -> Option<String> {
+        let cost = || match self.process {
+            Some(_) => cost_of_process(),
+            None => cost(self.report.duration.unwrap_or(1.0)),
+        };
+        (self.report.source == Source::NoPmu).then(cost)
+    }
+
+    /// Estimates it; steps are sent as they begin.
+    ///
+    /// # Errors
+    /// It cannot be run again or estimated here; it was interrupted.
+    pub fn estimate(&self, settings: &Settings, queue: &Queue) -> Result<Estimate> {
+        silence();
+        let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
+        let (steps, documents, evidence_queue) = (queue.clone(), queue.clone(), queue.clone());
+        let carried = Carried::new(settings.uarch.as_deref(), settings.library, false);
+        let of_parts = carried.clone();
+        let ask = EstimateAsk {
+            process: self.process.map(|pid| (pid, WINDOW)),
+            command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
+            model: settings.core_model()?,
+            progress: Callback::new(move |step| {
+                steps.send(BackgroundResult::Estimating(step));
+            }),
+            so_far: Some(Callback::new(move |mut document| {
+                of_parts.enter_estimate(&mut document);
+                documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
+            })),
+            keep: Some(Callback::new(move |evidence| {
+                if let Ok(line) = json::line(&evidence) {
+                    evidence_queue.send(BackgroundResult::Evidence(line));
+                }
+            })),
+            since: Some(Moment::now()),
+        };
+        match estimate(&self.report, &mut profile, &ask)? {
+            (mut document, None) => {
+                carried.enter_estimate(&mut document);
+                Ok(document)
+            }
+            (_, Some(_)) => {
+                Err(Error::failed("no estimated top-down").because("it was interrupted"))
+            }
+        }
+    }
 }

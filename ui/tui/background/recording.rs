@@ -1,20 +1,38 @@
-//! The functions of a recording, and their code when it is asked for, in a thread of its own.
+//! The functions of a recording, and their code when it is asked for, in a thread of its own. The report of a file is
+//! sent before.
 
-use super::file;
-use super::queue::Queue;
-use super::request::Request;
-use super::source::source_lines;
 use crate::settings::{Samples, Settings};
 use crate::tui::action::BackgroundResult;
-use crate::tui::events::Message;
-use crate::tui::failure::{Failure, catch_panic, paragraph};
-use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, WITH_LINES};
+use crate::tui::events::{Message, Queue};
+use crate::tui::state::{
+    Counts, Failure, Loads, SampleFilter, Searchable, SourceLines, WITH_LINES, catch_panic,
+    paragraph,
+};
+use engine::estimate::replay;
+use engine::hot::recording::{self, FileKind};
+use engine::topdown::{ImportAsk, imported};
+use pmu::machine::this_cpu;
 use profile::files::SearchPaths;
-use profile::hot::{Calls, Filter, Overview, Profile, overview};
+use profile::hot::{Annotated, Calls, Filter, Overview, Profile, overview};
 use profile::recording::Stream;
-use std::path::PathBuf;
+use report::documents::explanations::explain;
+use report::documents::{Report, Source, evidence_file, report_file};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+
+/// A request.
+pub enum Request {
+    /// The code of the function with this index.
+    Code(usize),
+    /// Callers and callees of the function of this name.
+    Calls(String),
+    /// The functions of other samples.
+    Functions(SampleFilter),
+}
 
 /// Reads the file, then answers requests.
 pub fn serve_file(
@@ -24,7 +42,7 @@ pub fn serve_file(
     requests: Receiver<Request>,
     queue: Queue,
 ) {
-    std::thread::spawn(move || match catch_panic(|| file::read(&path, &settings, &queue)) {
+    std::thread::spawn(move || match catch_panic(|| read_file(&path, &settings, &queue)) {
         Ok(Ok(Some(recording))) => {
             let Some(found) = look_through(&recording, &queue) else { return };
             found
@@ -187,5 +205,129 @@ pub fn annotate(profile: &mut Profile, index: usize) -> BackgroundResult {
     match annotated {
         Ok((annotated, lines)) => BackgroundResult::Annotated(index, Box::new(annotated), lines),
         Err(panic) => BackgroundResult::NotAnnotated(index, panic.to_string()),
+    }
+}
+
+/// Sends the report of the file at `path`, and returns its samples, if there are any.
+pub fn read_file(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Option<Stream>> {
+    if let Some(report) = document(path) {
+        send_document(report, settings, queue);
+        return Ok(None);
+    }
+    let kind = recording::kind(path)?;
+    if kind == FileKind::Evidence {
+        let report = replay(evidence_file::read(path)?, settings.library)?;
+        send_document(report, settings, queue);
+        return Ok(None);
+    }
+    if kind == FileKind::PerfData {
+        let mut report = Report::new(Source::Imported);
+        report.subject = vec![path.display().to_string()];
+        report.notes.push("a perf.data file has samples but no counts for a tree".into());
+        queue.send(BackgroundResult::Report(Box::new(report)));
+        return recording::stream(path, true);
+    }
+    send_counts(path, settings, queue)?;
+    // Without samples the counts are still shown.
+    let recording = match recording::stream(path, true) {
+        Ok(recording) => recording,
+        Err(error) => {
+            queue.send(BackgroundResult::NoFunctions(paragraph(&error)));
+            return Ok(None);
+        }
+    };
+    if recording.is_none() {
+        let why = "This recording has counts but no samples. `tdtool record` and `perf record` take \
+                   samples.";
+        queue.send(BackgroundResult::NoFunctions(why.into()));
+    }
+    Ok(recording)
+}
+
+/// The report document in a file, if it is one.
+fn document(path: &Path) -> Option<Report> {
+    let mut first = [0];
+    let mut file = profile::kept::open(path).ok()?;
+    file.read_exact(&mut first).ok()?;
+    if first == *b"{" { report_file::read(path).ok() } else { None }
+}
+
+/// Sends a document's report, and its estimate, if it has one.
+fn send_document(mut report: Report, settings: &Settings, queue: &Queue) {
+    let why =
+        "This is a report without its samples; `tdtool record` writes sessions, which have them.";
+    queue.send(BackgroundResult::NoFunctions(why.into()));
+    let explanations = explain(settings.library, &report);
+    queue.send(BackgroundResult::Explained(Arc::new(explanations)));
+    let estimate = report.estimate.take();
+    queue.send(BackgroundResult::Report(Box::new(report)));
+    if let Some(estimate) = estimate {
+        queue.send(BackgroundResult::Estimated(Searchable::boxed(estimate)));
+    }
+}
+
+/// Sends the reports of the recorded intervals, then the whole report.
+fn send_counts(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<()> {
+    let library = settings.library;
+    let ask = |intervals| ImportAsk {
+        files: vec![path.to_owned()],
+        uarch: settings.uarch.clone(),
+        here: Some(this_cpu),
+        intervals,
+        ..ImportAsk::default()
+    };
+    let whole = imported(library, &ask(false))?;
+    if let Some(report) = whole.first() {
+        queue.send(BackgroundResult::Explained(Arc::new(explain(library, report))));
+    }
+    // Without intervals there is no history, but the whole report is still shown.
+    for report in imported(library, &ask(true)).unwrap_or_default() {
+        if report.interval.is_some() {
+            queue.send(BackgroundResult::Interval(Box::new(report)));
+        }
+    }
+    for report in whole {
+        queue.send(BackgroundResult::Report(Box::new(report)));
+    }
+    Ok(())
+}
+
+/// Maximum length of a line in bytes, and maximum number of lines read from a file.
+const LONGEST_LINE: u64 = 4096;
+const MOST_LINES: u32 = 1_000_000;
+
+/// The source lines of the instructions, as far as their files exist.
+pub fn source_lines(annotated: &Annotated) -> SourceLines {
+    let mut wanted: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (file, line) in annotated.blocks.iter().flat_map(|b| &b.lines).flat_map(|l| &l.source) {
+        wanted.entry(file).or_default().insert(*line);
+    }
+    let mut found = SourceLines::new();
+    for (name, lines) in wanted {
+        let regular = std::fs::metadata(name).is_ok_and(|m| m.is_file());
+        if let Some(file) = File::open(name).ok().filter(|_| regular) {
+            read_lines(BufReader::new(file), name, &lines, &mut found);
+        }
+    }
+    found
+}
+
+fn read_lines(mut file: impl BufRead, name: &str, lines: &BTreeSet<u32>, found: &mut SourceLines) {
+    let last = lines.last().copied().unwrap_or(0).min(MOST_LINES);
+    let mut line = Vec::new();
+    for number in 1..=last {
+        line.clear();
+        match (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if lines.contains(&number) => {
+                let text = String::from_utf8_lossy(&line).trim_end().replace('\t', "    ");
+                found.insert((name.to_owned(), number), text);
+            }
+            Ok(_) => {}
+        }
+        if !line.ends_with(b"\n") && line.len() as u64 == LONGEST_LINE {
+            // Not source code; the numbers of further lines would be wrong.
+            return;
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! One block, measured in isolation.
 
 use super::list::List;
-use crate::tui::failure::Failure;
-use crate::tui::tone::Tone;
+use super::load::Failure;
+use crate::tui::look::Tone;
 use bench::Measurement;
 use engine::block::Notes;
 use std::collections::HashMap;

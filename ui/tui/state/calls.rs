@@ -1,8 +1,7 @@
 //! Callers and callees of a function.
 
 use super::list::List;
-use super::load::Load;
-use crate::tui::failure::Failure;
+use super::load::{Failure, Load};
 use profile::hot::{Caller, Calls as Found, SELF};
 
 /// A row.

@@ -1,9 +1,8 @@
 //! Two measurements compared: the document, and the cursors of its two screens.
 
 use super::estimate::Rows;
-use super::load::Load;
+use super::load::{HasFunctions, Load, Searchable, Texts};
 use super::matches::Wanted;
-use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use report::documents::diff::Diff;
 use report::documents::diff::row::CodeRow;

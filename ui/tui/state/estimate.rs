@@ -3,8 +3,8 @@
 use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
+use super::load::{HasFunctions, Searchable, Texts};
 use super::matches::{Wanted, matches};
-use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use engine::estimate::Step;
 use report::documents::estimate::{Estimate, Node, Row};

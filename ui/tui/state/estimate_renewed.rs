@@ -2,7 +2,7 @@
 
 use super::estimate::{Estimated, Piece, ProgramRow, program_rows};
 use super::estimate_source::Source;
-use super::searchable::Searchable;
+use super::load::Searchable;
 use report::documents::estimate::{Estimate, Row};
 use std::ops::Range;
 

@@ -1,10 +1,9 @@
 //! The functions with samples: order, filter, cursor.
 
 use super::list::List;
-use super::load::Load;
+use super::load::{HasFunctions, Load, Searchable, Texts};
 use super::matches::Wanted;
 use super::samples::SampleFilter;
-use super::searchable::{HasFunctions, Searchable, Texts};
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
 

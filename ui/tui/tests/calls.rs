@@ -4,8 +4,7 @@ use super::example::measured;
 use super::typing::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
-use crate::tui::failure::Failure;
-use crate::tui::state::State;
+use crate::tui::state::{Failure, State};
 use crate::tui::update::update;
 use profile::hot::{Caller, Calls, SELF};
 

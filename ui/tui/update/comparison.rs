@@ -1,8 +1,7 @@
 //! The screens of a comparison.
 
 use crate::keymap::Screen;
-use crate::tui::failure::Failure;
-use crate::tui::state::{Load, Searchable, State};
+use crate::tui::state::{Failure, Load, Searchable, State};
 use report::documents::diff::Diff;
 
 /// The comparison is here, or will not be.

@@ -2,8 +2,8 @@
 
 use super::paragraphs::Paragraphs;
 use crate::keymap::Command;
+use crate::tui::look::Tone;
 use crate::tui::state::{Job, Line, State};
-use crate::tui::tone::Tone;
 use report::render::block::{self, Style, Weight};
 
 /// Columns from which the bytes of instructions and long bars have room.

@@ -4,11 +4,10 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row};
 use super::{head, headline, info, names};
+use crate::tui::look::{Tone, fit, fit_number, fit_right, width};
 use crate::tui::state::{
     BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
 };
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_number, fit_right, width};
 use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -3,9 +3,8 @@
 
 use super::{comparison, estimate, names};
 use crate::keymap::{Command, Screen};
+use crate::tui::look::{Tone, fit_middle, width};
 use crate::tui::state::{Progress, State};
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit_middle, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,7 +1,7 @@
 //! The columns of the list of functions.
 
+use crate::tui::look::{fit, fit_right};
 use crate::tui::state::State;
-use crate::tui::width::{fit, fit_right};
 use profile::hot::Summary;
 
 /// Title above the loads of functions.

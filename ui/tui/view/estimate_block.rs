@@ -4,12 +4,10 @@ use super::estimate_answer::so_far;
 use super::estimate_row::{bar_titles, node_line};
 use super::paragraphs::Paragraphs;
 use crate::keymap::Command;
-use crate::tui::look::Look;
+use crate::tui::look::{Look, Tone, fit_right};
 use crate::tui::state::{Line, Piece, State};
-use crate::tui::tone::Tone;
-use crate::tui::width::fit_right;
-use report::documents::estimate::Instruction;
 use report::documents::estimate::{Part, Row};
+use report::documents::estimate_code::Instruction;
 use report::format;
 
 /// Columns of the labels.
@@ -126,7 +124,7 @@ fn cells(columns: usize) -> usize {
 fn instruction(out: &mut Paragraphs, state: &State, one: &Instruction) {
     let text = instruction_text(state.look, one, out.columns);
     let tone = if one.critical { Tone::Bold } else { Tone::Plain };
-    let text = crate::tui::width::fit(&text, out.columns);
+    let text = crate::tui::look::fit(&text, out.columns);
     out.push(text.trim_end().to_owned(), tone);
 }
 

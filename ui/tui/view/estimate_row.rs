@@ -2,10 +2,8 @@
 
 use super::names;
 use super::put::heat;
-use crate::tui::look::Look;
+use crate::tui::look::{Look, Tone, fit, fit_middle, fit_number, fit_right, width};
 use crate::tui::state::Piece;
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_middle, fit_number, fit_right, width};
 use ratatui::text::{Line, Span};
 use report::documents::estimate::{Bottleneck, Node, Parts, Row};
 use report::format::{self, percent_bounds};

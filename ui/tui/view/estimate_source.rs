@@ -3,9 +3,8 @@
 use super::estimate_answer::lines;
 use super::estimate_block::instruction_text;
 use super::estimate_row::Columns;
+use crate::tui::look::{Tone, fit};
 use crate::tui::state::{SourceRow, State};
-use crate::tui::tone::Tone;
-use crate::tui::width::fit;
 use ratatui::text::Line;
 use report::documents::estimate::Row;
 use tma::Address;

@@ -1,9 +1,8 @@
 //! The line below every screen: the prompt, a message, or the most useful keys.
 
 use crate::keymap::{Bound, Command};
+use crate::tui::look::{Tone, fit, width};
 use crate::tui::state::{Ask, EstimateJob, Prompt, State, thread_name};
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

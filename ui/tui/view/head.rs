@@ -2,8 +2,7 @@
 
 use super::layout::Layout;
 use super::put::put_wrapped;
-use crate::tui::look::Look;
-use crate::tui::tone::Tone;
+use crate::tui::look::{Look, Tone};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

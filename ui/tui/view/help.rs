@@ -2,9 +2,8 @@
 
 use super::put::put;
 use crate::keymap::Screen;
+use crate::tui::look::{Tone, fit, width, wrap};
 use crate::tui::state::State;
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

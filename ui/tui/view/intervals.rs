@@ -2,9 +2,8 @@
 
 use super::layout::Layout;
 use super::put::put_row;
-use crate::tui::look::Look;
+use crate::tui::look::{Look, Tone};
 use crate::tui::state::{State, mean};
-use crate::tui::tone::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

@@ -2,8 +2,8 @@
 
 use super::{calls_answer, comparison_answer, estimate_answer, headline, info, output};
 use crate::keymap::Screen;
+use crate::tui::look::wrap;
 use crate::tui::state::State;
-use crate::tui::width::wrap;
 use ratatui::layout::Rect;
 
 /// Rows from which there are sentences above the list.

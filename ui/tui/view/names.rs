@@ -1,6 +1,6 @@
 //! Names of functions and files, shortened for the screen.
 
-use crate::tui::width::{fit_middle, width};
+use crate::tui::look::{fit_middle, width};
 use profile::hot::HotFunction;
 
 /// The function without parameters; copies and exports have its whole name.

@@ -1,9 +1,8 @@
 //! The last lines of the measured command's output.
 
 use crate::keymap::Command;
+use crate::tui::look::{Tone, fit};
 use crate::tui::state::State;
-use crate::tui::tone::Tone;
-use crate::tui::width::fit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -1,8 +1,7 @@
 //! Lines of text with headings and labels.
 
+use crate::tui::look::{Tone, width, wrap};
 use crate::tui::state::Line;
-use crate::tui::tone::Tone;
-use crate::tui::width::{width, wrap};
 
 /// Lines of at most `columns` columns.
 pub struct Paragraphs {

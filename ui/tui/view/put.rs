@@ -1,8 +1,6 @@
 //! Lines put into the frame's buffer.
 
-use crate::tui::look::Look;
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, wrap};
+use crate::tui::look::{Look, Tone, fit, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

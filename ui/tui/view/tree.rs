@@ -3,9 +3,8 @@
 use super::layout::Layout;
 use super::put::{put_prose, put_row};
 use super::tree_head;
+use crate::tui::look::{Tone, fit, fit_right, width};
 use crate::tui::state::{Progress, State, TreeRow};
-use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right, width};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
 use report::documents::NodeRow;

@@ -2,9 +2,8 @@
 
 use super::layout::Layout;
 use super::{head, headline};
+use crate::tui::look::{Tone, fit};
 use crate::tui::state::State;
-use crate::tui::tone::Tone;
-use crate::tui::width::fit;
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
 use report::documents::{Report, Source, series};
