@@ -1,8 +1,7 @@
 //! Two measurements compared: the document, and the cursors of its two screens.
 
-use super::estimate::Rows;
+use super::list::{Rows, Wanted};
 use super::load::{HasFunctions, Load, Searchable, Texts};
-use super::matches::Wanted;
 use crate::keymap::Screen;
 use report::documents::diff::Diff;
 use report::documents::diff::row::CodeRow;

@@ -1,4 +1,5 @@
-//! Counts shown beside the samples: exact ones of another run, or those of recorded branch stacks.
+//! What is shown beside the samples of code: exact counts of another run, or those of recorded branch stacks; recorded
+//! samples of loads.
 
 #[cfg(test)]
 mod tests;
@@ -6,6 +7,7 @@ mod tests;
 use profile::hot::{AnnotatedBlock, HotFunction};
 use report::documents::branches::{Branches, EventRow};
 use report::documents::count::{Count, LoadClass, LoadRow};
+use report::documents::loads::{self, Shares};
 use report::format;
 use std::collections::{BTreeMap, HashMap};
 
@@ -78,7 +80,7 @@ pub struct Counts {
 }
 
 /// The name of a file.
-fn name(path: &str) -> String {
+fn file_name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
@@ -106,23 +108,23 @@ impl Counts {
         let command = document.command.clone();
         let mut all = Self { source, command, ..Self::default() };
         for row in &document.blocks {
-            let module = all.modules.entry(name(&row.module)).or_default();
+            let module = all.modules.entry(file_name(&row.module)).or_default();
             module.blocks.insert(row.start.0, row.count);
         }
         for row in &document.edges {
-            let module = all.modules.entry(name(&row.module)).or_default();
+            let module = all.modules.entry(file_name(&row.module)).or_default();
             if let Some(count) = row.count {
                 module.edges.insert((row.from.0, row.to.0), count);
             }
         }
         for row in &document.loops {
-            let module = all.modules.entry(name(&row.module)).or_default();
+            let module = all.modules.entry(file_name(&row.module)).or_default();
             if let (Some(entries), Some(mean)) = (row.entries, row.trips.mean) {
                 module.loops.insert(row.head.0, (entries, mean));
             }
         }
         for row in &document.loads {
-            let module = all.modules.entry(name(&row.module)).or_default();
+            let module = all.modules.entry(file_name(&row.module)).or_default();
             module.loads.insert(row.address.0, load(document, row));
         }
         all
@@ -130,7 +132,7 @@ impl Counts {
 
     /// The load at an address of a function, in words.
     pub fn load_at(&self, function: &HotFunction, address: u64) -> Option<&str> {
-        Some(self.modules.get(&name(&function.path))?.loads.get(&address)?)
+        Some(self.modules.get(&file_name(&function.path))?.loads.get(&address)?)
     }
 
     /// Whether a sampled command was the counted one, so that its time may be divided by entries. Its path may
@@ -138,7 +140,7 @@ impl Counts {
     pub fn is_of(&self, command: Option<&[String]>) -> bool {
         match (self.command.split_first(), command.and_then(<[String]>::split_first)) {
             (Some((own, rest)), Some((sampled, others))) => {
-                name(own) == name(sampled) && rest == others
+                file_name(own) == file_name(sampled) && rest == others
             }
             _ => false,
         }
@@ -153,14 +155,14 @@ impl Counts {
         let source = format!("counts of recorded branches ({}, {})", event.name, event.bias);
         let mut all = Self { source, is_recorded: true, ..Self::default() };
         for row in document.blocks.iter().filter(|row| row.event == event.event) {
-            let module = all.modules.entry(name(&row.module)).or_default();
+            let module = all.modules.entry(file_name(&row.module)).or_default();
             module.blocks.insert(row.start.0, row.count);
             module.ends.insert(row.start.0, row.end.0);
             module.cycles.extend(row.cycles_mean.map(|mean| (row.start.0, mean)));
         }
         for row in document.edges.iter().filter(|row| row.event == event.event) {
             let (Some(from), Some(to)) = (row.from, row.to) else { continue };
-            let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
+            let Some(module) = all.modules.get_mut(&file_name(&row.module)) else { continue };
             let Some(start) = module.block_at(from.0) else { continue };
             let taken = module.edges.entry((start, to.0)).or_default();
             *taken = taken.saturating_add(row.count);
@@ -172,7 +174,7 @@ impl Counts {
             }
         }
         for row in document.loops.iter().filter(|row| row.event == event.event) {
-            let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
+            let Some(module) = all.modules.get_mut(&file_name(&row.module)) else { continue };
             let head = row.head.0;
             // The first of several branches back is the most frequent one and shows most.
             if let Some(mean) = row.trips.mean.filter(|_| row.trips.mean_at_least.is_none()) {
@@ -195,7 +197,7 @@ impl Counts {
         block: &AnnotatedBlock,
         seconds: Option<f64>,
     ) -> Option<BlockCounts> {
-        let module = self.modules.get(&name(&function.path))?;
+        let module = self.modules.get(&file_name(&function.path))?;
         let own = &block.block;
         let entries = module.blocks.get(&own.start).copied();
         // It may have been counted in several parts.
@@ -243,5 +245,127 @@ impl Module {
                 self.edges.entry((*start, *end)).or_insert(rest);
             }
         }
+    }
+}
+
+/// The samples of a load, or of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadSamples {
+    /// Share of all loads, 0 to 1.
+    pub share: f64,
+    pub samples: u64,
+    /// Σ latency in cycles, and samples with one.
+    cycles: f64,
+    timed: f64,
+    /// Samples by what served them.
+    levels: [u64; LEVELS.len()],
+    /// Operand of a single load in the source and the variables that it reads, as far as known.
+    data: Vec<String>,
+    /// How its addresses are made.
+    class: Option<String>,
+}
+
+/// Names of levels, as in the tables of `tdtool loads`.
+const LEVELS: [&str; 8] = ["LFB", "L1", "L2", "L3", "DRAM", "remote DRAM", "remote cache", "other"];
+
+/// The loads of a recording, by file name and address.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Loads {
+    modules: HashMap<String, BTreeMap<u64, LoadSamples>>,
+    /// Source, for a line of the screen.
+    pub source: String,
+}
+
+impl Loads {
+    /// Loads of a recording's events, each with its number.
+    pub fn of_events(document: &loads::Loads) -> Vec<(usize, Self)> {
+        let with_loads = document.events.iter().filter(|event| event.loads > 0);
+        with_loads.map(|event| (event.event, Self::recorded(document, event))).collect()
+    }
+
+    fn recorded(document: &loads::Loads, event: &loads::EventRow) -> Self {
+        let of = if event.shares == Shares::Latency { "latency × period" } else { "periods" };
+        let limit = event.least_latency.map_or(String::new(), |n| format!(", from {n} cycles on"));
+        let source =
+            format!("loads: {} samples of {}{limit}, shares of Σ {of}", event.loads, event.name);
+        let mut all = Self { modules: HashMap::new(), source };
+        for row in document.loads.iter().filter(|row| row.event == event.event) {
+            let module = all.modules.entry(file_name(&row.module)).or_default();
+            module.insert(row.address.0, LoadSamples::of(row));
+        }
+        all
+    }
+
+    /// The load at an address of a function.
+    pub fn at(&self, function: &HotFunction, address: u64) -> Option<&LoadSamples> {
+        self.modules.get(&file_name(&function.path))?.get(&address)
+    }
+
+    /// The loads between two addresses of a function's module.
+    pub fn between(&self, function: &HotFunction, start: u64, end: u64) -> Option<LoadSamples> {
+        let module = self.modules.get(&file_name(&function.path)).filter(|_| start < end)?;
+        let mut own = module.range(start..end).map(|(_, load)| load).peekable();
+        own.peek()?;
+        Some(own.fold(LoadSamples::default(), LoadSamples::plus))
+    }
+}
+
+impl LoadSamples {
+    fn of(row: &loads::LoadRow) -> Self {
+        let own = &row.levels;
+        let timed = if row.latency_mean.is_some() { row.samples as f64 } else { 0.0 };
+        Self {
+            share: row.share,
+            samples: row.samples,
+            cycles: row.latency_mean.unwrap_or(0.0) * timed,
+            timed,
+            levels: [
+                own.lfb,
+                own.l1,
+                own.l2,
+                own.l3,
+                own.ram,
+                own.remote_ram,
+                own.remote_cache,
+                own.other,
+            ],
+            data: row
+                .operand()
+                .filter(|_| row.field.is_some())
+                .into_iter()
+                .chain(row.data())
+                .collect(),
+            class: row.pattern.clone().or(row.class.map(|class| class.to_string())),
+        }
+    }
+
+    fn plus(mut self, other: &Self) -> Self {
+        self.share += other.share;
+        self.samples += other.samples;
+        self.cycles += other.cycles;
+        self.timed += other.timed;
+        for (own, more) in self.levels.iter_mut().zip(other.levels) {
+            *own += more;
+        }
+        self
+    }
+
+    /// `62.2 % of loads, 50 cycles, L3 83 %, DRAM 17 %`; of a single load also what it reads, before the levels, which
+    /// are cut first where the row ends.
+    pub fn text(&self) -> String {
+        let mut parts = vec![format!("{:.1} % of loads", 100.0 * self.share)];
+        parts.extend(self.mean().map(|mean| format!("{mean:.0} cycles")));
+        parts.extend(self.data.iter().cloned());
+        let all: u64 = self.levels.iter().sum();
+        let share = |n: u64| 100.0 * n as f64 / all.max(1) as f64;
+        let served = LEVELS.iter().zip(self.levels).filter(|(_, n)| share(*n) >= 0.5);
+        parts.extend(served.map(|(level, n)| format!("{level} {:.0} %", share(n))));
+        parts.extend(self.class.iter().cloned());
+        parts.join(", ")
+    }
+
+    /// Mean latency in cycles.
+    pub fn mean(&self) -> Option<f64> {
+        (self.timed > 0.0).then(|| self.cycles / self.timed)
     }
 }

@@ -1,10 +1,8 @@
-//! The functions with samples: order, filter, cursor.
+//! The functions with samples: which samples, order, filter, cursor; their callers and callees.
 
-use super::list::List;
-use super::load::{HasFunctions, Load, Searchable, Texts};
-use super::matches::Wanted;
-use super::samples::SampleFilter;
-use profile::hot::{HotFunction, Summary, Thread};
+use super::list::{List, Wanted};
+use super::load::{Failure, HasFunctions, Load, Searchable, Texts};
+use profile::hot::{Caller, Calls as Found, HotFunction, SELF, Summary, Thread};
 use std::cmp::Ordering;
 
 /// Functions whose source lines are looked up in advance, hottest first.
@@ -215,5 +213,92 @@ fn compare(order: Order, a: &HotFunction, b: &HotFunction) -> Ordering {
             let none = a.file.is_none().cmp(&b.file.is_none());
             none.then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line))).then(by_share)
         }
+    }
+}
+
+/// A choice of samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampleFilter {
+    /// Index of the event; `None`: the first.
+    pub event: Option<usize>,
+    /// Threads by number or name, as on the command line; empty: all.
+    pub threads: Vec<String>,
+    /// Nanoseconds since the first sample, from and to; `None`: all.
+    pub time: Option<(u64, u64)>,
+}
+
+/// `worker (4711)`.
+pub fn thread_name(thread: &Thread) -> String {
+    match thread.name.as_str() {
+        "" => thread.tid.to_string(),
+        name => format!("{name} ({})", thread.tid),
+    }
+}
+
+/// A row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CallRow<'a> {
+    /// It calls the function.
+    Caller(&'a Caller),
+    /// The function calls it.
+    Callee(&'a Caller),
+}
+
+/// The screen.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// The functions that were opened one from the other, and the cursor in each; the last one is shown.
+    pub trail: Vec<(String, usize)>,
+    pub data: Load<Found>,
+    pub list: List,
+}
+
+impl Calls {
+    /// The function that is shown.
+    pub fn function(&self) -> &str {
+        self.trail.last().map_or("", |(name, _)| name)
+    }
+
+    /// Shows what is known of the function `name`, if it is the one that is shown.
+    pub fn fill(&mut self, name: &str, found: Result<Found, Failure>) {
+        if self.function() != name {
+            return;
+        }
+        self.data = match found {
+            Ok(found) => Load::Ready(found),
+            Err(why) => Load::Missing(why.to_string()),
+        };
+        let rows = self.data.ready().map_or(0, |all| all.callers.len() + all.callees.len());
+        self.list = List::default();
+        self.list.refill(rows, Some(self.trail.last().map_or(0, |(_, at)| *at)));
+    }
+
+    /// A row: callers first.
+    pub fn row(&self, row: usize) -> Option<CallRow<'_>> {
+        let all = self.data.ready()?;
+        match row.checked_sub(all.callers.len()) {
+            None => all.callers.get(row).map(CallRow::Caller),
+            Some(below) => all.callees.get(below).map(CallRow::Callee),
+        }
+    }
+
+    /// The text of a row, for search.
+    pub fn row_text(&self, row: usize) -> String {
+        self.row(row).map_or_else(String::new, |row| row.function().name.clone())
+    }
+}
+
+impl<'a> CallRow<'a> {
+    /// The other function.
+    pub fn function(self) -> &'a Caller {
+        match self {
+            Self::Caller(of) | Self::Callee(of) => of,
+        }
+    }
+
+    /// Its name, if it is a function whose calls can be shown.
+    pub fn name(self) -> Option<&'a str> {
+        let name = self.function().name.as_str();
+        (![SELF, "[top]", "[unknown]"].contains(&name)).then_some(name)
     }
 }

@@ -1,10 +1,13 @@
-//! The intervals of a measurement over time: what they show, its phases, and the part that is in view.
+//! The intervals of a measurement over time: what they show, its phases, and the part that is in view; the history of
+//! nodes and software counts.
 
 use super::list::List;
 use engine::phases;
-use report::documents::Report;
-use report::documents::report_parts::Phase;
+use report::documents::phases::Phase;
+use report::documents::report::Place;
 use report::documents::series::{Interval, Series};
+use report::documents::{NodeRow, Report};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 /// Intervals that are kept; of a longer measurement the last ones.
@@ -140,6 +143,49 @@ pub fn mean(intervals: &[Interval], label: usize, time: &Range<f64>) -> Option<f
         }
     }
     (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// Intervals whose values are stored.
+const INTERVALS: usize = 240;
+
+/// Values by part of the measurement and name, oldest first; `None` where there was none.
+#[derive(Debug, Default)]
+pub struct History(HashMap<String, VecDeque<Option<f64>>>);
+
+impl History {
+    /// Adds the values of an interval.
+    pub fn add(&mut self, report: &Report) {
+        let nodes = report.nodes.iter().map(|n| (node_key(&n.place, &n.id), n.value));
+        let seconds = report.interval.map(|(a, b)| b - a).filter(|s| *s > 0.0);
+        let rate = |value: &Option<f64>| Some(value.as_ref()? / seconds?);
+        let software = report.software.iter().map(|(name, v)| (software_key(name), rate(v)));
+        for (key, value) in nodes.chain(software) {
+            let values = self.0.entry(key).or_default();
+            if values.len() == INTERVALS {
+                values.pop_front();
+            }
+            values.push_back(value);
+        }
+    }
+
+    /// The values of a node.
+    pub fn of_node(&self, node: &NodeRow) -> Option<&VecDeque<Option<f64>>> {
+        self.0.get(&node_key(&node.place, &node.id))
+    }
+
+    /// The rates of a software count.
+    pub fn of_software(&self, name: &str) -> Option<&VecDeque<Option<f64>>> {
+        self.0.get(&software_key(name))
+    }
+}
+
+/// Without the interval, which is what the history runs over.
+fn node_key(place: &Place, id: &str) -> String {
+    format!("{} {} {id}", place.core.as_deref().unwrap_or(""), place.scope.as_deref().unwrap_or(""))
+}
+
+fn software_key(name: &str) -> String {
+    format!("software {name}")
 }
 
 #[cfg(test)]

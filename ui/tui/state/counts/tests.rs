@@ -133,3 +133,50 @@ fn a_counted_load_has_its_allocation_site() {
     assert_eq!(counts.load_at(&function, 0x14), Some(expected));
     assert_eq!(counts.load_at(&function, 0x18), None);
 }
+
+/// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
+#[test]
+fn a_block_has_the_sums_of_its_loads() {
+    let row = |address: u64, samples, mean, levels| loads::LoadRow {
+        module: "/usr/bin/matmul".into(),
+        address: address.into(),
+        share: samples as f64 / 50.0,
+        samples,
+        latency_mean: Some(mean),
+        levels,
+        class: Some(Kind::Stride),
+        ..loads::LoadRow::default()
+    };
+    let document = loads::Loads {
+        events: vec![loads::EventRow {
+            loads: 50,
+            shares: Shares::Latency,
+            ..loads::EventRow::default()
+        }],
+        loads: vec![
+            row(0x10, 10, 400.0, loads::LevelsRow { ram: 10, ..loads::LevelsRow::default() }),
+            row(0x14, 30, 40.0, loads::LevelsRow { l2: 30, ..loads::LevelsRow::default() }),
+            row(0x20, 10, 40.0, loads::LevelsRow { l2: 10, ..loads::LevelsRow::default() }),
+        ],
+        ..loads::Loads::default()
+    };
+    let [(_, all)] = &Loads::of_events(&document)[..] else { panic!("one event with loads") };
+    let function = HotFunction { path: "matmul".into(), ..HotFunction::default() };
+    let block = all.between(&function, 0x10, 0x20).unwrap();
+    assert_eq!(block.text(), "80.0 % of loads, 130 cycles, L2 75 %, DRAM 25 %");
+    let one = all.at(&function, 0x10).unwrap().text();
+    assert_eq!(one, "20.0 % of loads, 400 cycles, DRAM 100 %, stride");
+    // As in the text of `tdtool loads`: the operand has its structure, the other variables their samples.
+    let known = loads::LoadRow {
+        field: Some("e->next".into()),
+        of: Some("struct entry".into()),
+        variables: vec![
+            loads::VariableOf { name: "heap".into(), samples: 6 },
+            loads::VariableOf { name: "table".into(), samples: 4 },
+        ],
+        ..document.loads[0].clone()
+    };
+    let text = "20.0 % of loads, 400 cycles, operand e->next (struct entry), heap (6), table (4), DRAM 100 %, stride";
+    assert_eq!(LoadSamples::of(&known).text(), text);
+    assert_eq!(all.between(&function, 0x30, 0x40), None);
+}
