@@ -1,11 +1,13 @@
-//! Results of what runs in the background.
+//! Results of what runs in the background; the estimate: offered, asked for, and here.
 
-use super::{comparison, estimate, measure};
-use crate::keymap::Screen;
+use super::drill;
+use crate::keymap::{Command, Screen};
 use crate::tui::action::{BackgroundResult, Effect};
-use crate::tui::state::{EstimateJob, Job, Load, Progress, Searchable, State, is_same};
+use crate::tui::state::{EstimateJob, Failure, Job, Load, Progress, Searchable, State, is_same};
 use profile::hot::{HotFunction, Summary};
 use report::documents::Report;
+use report::documents::diff::Diff;
+use report::documents::estimate::Estimate;
 
 /// Puts a result into the state.
 pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effect>) {
@@ -28,16 +30,16 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         BackgroundResult::Counts(counts) => state.recorded_counts = counts,
         BackgroundResult::Loads(loads) => state.recorded_loads = loads,
         BackgroundResult::Output(text) => state.output.add(&text),
-        BackgroundResult::NotCounted(is_command) => estimate::not_counted(state, is_command),
-        BackgroundResult::Offer(cost) => estimate::offered(state, cost, effects),
+        BackgroundResult::NotCounted(is_command) => not_counted(state, is_command),
+        BackgroundResult::Offer(cost) => estimate_offered(state, cost, effects),
         BackgroundResult::Estimating(step) => {
             state.estimate.job = EstimateJob::Running(Some(step));
         }
-        BackgroundResult::EstimatedSoFar(document) => estimate::so_far(state, *document),
-        BackgroundResult::Estimated(document) => estimate::arrived(state, *document),
+        BackgroundResult::EstimatedSoFar(document) => estimated_so_far(state, *document),
+        BackgroundResult::Estimated(document) => estimated(state, *document),
         BackgroundResult::Evidence(text) => state.estimate.evidence = Some(text),
         BackgroundResult::NotEstimated(why) => state.estimate.job = EstimateJob::Failed(why),
-        BackgroundResult::Compared(result) => comparison::arrived(state, result),
+        BackgroundResult::Compared(result) => compared(state, result),
         BackgroundResult::Calls(name, found) => {
             state.calls.fill(&name, found.map(|found| *found));
         }
@@ -63,13 +65,13 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         BackgroundResult::Progress(id, seconds, passes) => {
             if id == state.block.id && state.block.is_running() {
                 state.block.job = Job::Running(seconds, passes);
-                measure::wrap(state);
+                drill::wrap_block(state);
             }
         }
         BackgroundResult::Measured(id, result) => {
             if id == state.block.id && state.block.is_running() {
                 state.block.end(result);
-                measure::wrap(state);
+                drill::wrap_block(state);
             }
         }
     }
@@ -117,5 +119,105 @@ fn reopened(state: &mut State, opened: &HotFunction, effects: &mut Vec<Effect>) 
     state.blocks.index = now;
     if let Some(index) = now.filter(|_| samples != Some(opened.samples)) {
         effects.push(Effect::Annotate(index));
+    }
+}
+
+/// The comparison is here, or will not be.
+pub fn compared(state: &mut State, result: Result<Box<Searchable<Diff>>, Failure>) {
+    match result {
+        Ok(diff) if diff.document.code.is_some() => state.comparison.fill(*diff),
+        Ok(_) => {
+            let why = "One of both has no functions: compare recordings with samples, or reports with an \
+                       estimate (`tdtool report --estimate --format json`). `tdtool diff` compares counts.";
+            state.comparison.data = Load::Missing(why.to_owned());
+        }
+        Err(why) => state.comparison.data = Load::Missing(why.to_string()),
+    }
+}
+
+/// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
+pub fn not_counted(state: &mut State, is_command: bool) {
+    if is_command && state.estimate.job == EstimateJob::None {
+        state.estimate.job = EstimateJob::Later(false);
+    }
+    if state.path == [Screen::Tree] {
+        state.path.push(Screen::Functions);
+    }
+}
+
+/// The command has ended and can be estimated.
+pub fn estimate_offered(state: &mut State, cost: String, effects: &mut Vec<Effect>) {
+    let is_wanted = state.estimate.job == EstimateJob::Later(true);
+    state.estimate.job = EstimateJob::Offered(cost);
+    if is_wanted {
+        ask_estimate(state, effects);
+    }
+}
+
+/// Asks for the estimate; once it is here, goes between it and the samples.
+pub fn ask_estimate(state: &mut State, effects: &mut Vec<Effect>) {
+    let message = match &state.estimate.job {
+        EstimateJob::Offered(cost) => {
+            let message = format!("estimating top-down: {cost}");
+            state.estimate.job = EstimateJob::Running(None);
+            // The evidence is of a former estimate.
+            state.estimate.evidence = None;
+            effects.push(Effect::Estimate);
+            message
+        }
+        EstimateJob::Later(is_wanted) => {
+            let now = !is_wanted;
+            state.estimate.job = EstimateJob::Later(now);
+            match now {
+                true => "the estimate begins when the command has ended".to_owned(),
+                false => "no estimate will be made".to_owned(),
+            }
+        }
+        EstimateJob::Running(_) if state.estimate.document.is_none() => {
+            "the estimate is on its way".to_owned()
+        }
+        EstimateJob::Running(_) | EstimateJob::Done => return switch_to_samples(state, effects),
+        EstimateJob::Failed(why) => format!("no estimate: {why}"),
+        EstimateJob::None => {
+            "nothing to estimate: it is for commands and processes without a PMU".to_owned()
+        }
+    };
+    state.message = Some(message);
+}
+
+/// From the estimate to the samples, or back.
+fn switch_to_samples(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.screen().is_estimate() || state.path[0] == Screen::Estimate {
+        if state.functions.data.ready().is_none() {
+            state.message = Some("this document has an estimate only, no samples".to_owned());
+            return;
+        }
+        drill::stop_measuring(state, effects);
+        state.path = vec![Screen::Tree, Screen::Functions];
+    } else {
+        drill::stop_measuring(state, effects);
+        state.path = vec![Screen::Estimate];
+    }
+}
+
+/// The estimate is here, complete.
+pub fn estimated(state: &mut State, document: Searchable<Estimate>) {
+    state.estimate.job = EstimateJob::Done;
+    state.message = None;
+    estimated_so_far(state, document);
+}
+
+/// A first estimate becomes the first screen, unless the user is looking at code; a newer one renews the screens.
+pub fn estimated_so_far(state: &mut State, document: Searchable<Estimate>) {
+    if state.estimate.document.is_some() {
+        state.estimate.renew(document);
+        return drill::wrap_estimate(state);
+    }
+    state.estimate.fill(document);
+    if matches!(state.screen(), Screen::Tree | Screen::Functions) {
+        state.path = vec![Screen::Estimate];
+    } else {
+        let key = state.keys.key(Command::Estimate);
+        state.message = Some(format!("the estimate is here; {key} shows it"));
     }
 }
