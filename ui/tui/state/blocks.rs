@@ -257,7 +257,7 @@ pub enum Job {
 
 /// A line of text in one tone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct TextLine {
     pub text: String,
     pub tone: Tone,
 }
@@ -283,7 +283,7 @@ pub struct BlockScreen {
     /// Whether the report comes with the evidence for each bound and assumption.
     pub verbose: bool,
     /// The lines of the report at the current width.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TextLine>,
     pub list: List,
     cached: HashMap<Vec<u8>, Box<Measurement>>,
 }
@@ -337,7 +337,7 @@ impl BlockScreen {
     }
 
     /// Shows these lines.
-    pub fn set_lines(&mut self, lines: Vec<Line>) {
+    pub fn set_lines(&mut self, lines: Vec<TextLine>) {
         self.lines = lines;
         self.list.refill(self.lines.len(), None);
     }

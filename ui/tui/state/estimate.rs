@@ -1,7 +1,7 @@
 //! An estimated top-down: the document, and the cursors of its screens, which stay on what they are on when a newer
 //! document of the same estimate arrives.
 
-use super::blocks::Line;
+use super::blocks::TextLine;
 use super::estimate_source::{Source, SourceRow};
 use super::list::{List, Rows, Wanted, matches};
 use super::load::{HasFunctions, Searchable, Texts};
@@ -64,7 +64,7 @@ pub struct Estimated {
     /// The loop or block that is shown.
     pub piece: Option<Piece>,
     /// Its lines at the current width.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TextLine>,
     pub list: List,
 }
 
@@ -211,7 +211,7 @@ impl Estimated {
     }
 
     /// Shows these lines of a loop or block.
-    pub fn set_lines(&mut self, lines: Vec<Line>) {
+    pub fn set_lines(&mut self, lines: Vec<TextLine>) {
         self.lines = lines;
         self.list.refill(self.lines.len(), None);
     }

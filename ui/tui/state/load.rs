@@ -18,12 +18,18 @@ pub enum Load<T> {
 }
 
 impl<T> Load<T> {
+    /// The data, or the text in place of it; `loading` as long as it is on its way.
+    pub fn or_text<'a>(&'a self, loading: &'a str) -> Result<&'a T, &'a str> {
+        match self {
+            Load::Ready(value) => Ok(value),
+            Load::Loading => Err(loading),
+            Load::Missing(why) => Err(why),
+        }
+    }
+
     /// The data, once it is here.
     pub fn ready(&self) -> Option<&T> {
-        match self {
-            Load::Ready(value) => Some(value),
-            _ => None,
-        }
+        self.or_text("").ok()
     }
 }
 

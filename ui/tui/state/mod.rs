@@ -24,14 +24,14 @@ mod load;
 mod screens;
 mod tree;
 
-pub use blocks::{BlockRow, Blocks, Job, Line, ShownBlock, SourceLines};
+pub use blocks::{BlockRow, Blocks, Job, ShownBlock, SourceLines, TextLine};
 pub use comparison::ComparedRow;
 pub use counts::{BlockCounts, Counts, Each, LoadSamples, Loads, Mispredicted};
 pub use estimate::{EstimateJob, Piece, ProgramRow};
 pub use estimate_source::SourceRow;
 pub use functions::{CallRow, Order, SampleFilter, WITH_LINES, is_same, thread_name};
 pub use intervals::mean;
-pub use list::{Wanted, matches};
+pub use list::{List, Wanted, matches};
 pub use load::{Failure, Load, Searchable, catch_panic, paragraph};
 pub use screens::{Ask, Prompt, State};
 pub use tree::{Progress, TreeRow};

@@ -1,12 +1,10 @@
-//! The blocks of a function with their instructions: control flow, shares, source lines.
+//! The blocks of a function with their instructions: control flow, loops drawn to their left, shares, source lines.
 
-use super::gutter::gutter;
-use super::layout::Layout;
-use super::put::{heat, put_prose, put_row};
-use super::{head, headline, info, names};
+use super::put::{self, Layout, heat, put_prose, put_rows};
+use super::{headline, names};
 use crate::tui::look::{Tone, fit, fit_number, fit_right, width};
 use crate::tui::state::{
-    BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
+    BlockCounts, BlockRow, Blocks, Each, Load, LoadSamples, Loads, Mispredicted, State,
 };
 use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
@@ -28,9 +26,9 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
             return put_prose(buffer, area, state.look, &text);
         }
     };
-    let (sentence, about) = (headline::headline(state), info::blocks(state));
+    let (sentence, about) = (headline::headline(state), headline::about_blocks(state));
     let texts = [(&*sentence, Tone::Bold), ("", Tone::Plain), (&*about, Tone::Dim)];
-    head::put(state.look, buffer, layout, texts);
+    put::put_texts(state.look, buffer, layout, texts);
     if state.blocks.rows.is_empty() {
         let why = match annotated.blocks.is_empty() {
             // The line at the top has the reason.
@@ -45,19 +43,14 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
 fn rows(state: &State, buffer: &mut Buffer, area: Rect) {
     let blocks = &state.blocks;
     let columns = usize::from(area.width);
-    for (y, row) in blocks.list.shown(usize::from(area.height)).enumerate() {
-        let Some(kind) = blocks.rows.get(row) else { continue };
-        let Some(block) = blocks.block(row) else { continue };
-        let line = match *kind {
+    put_rows(buffer, area, &blocks.list, |row| {
+        let (kind, block) = (blocks.rows.get(row)?, blocks.block(row)?);
+        Some(match *kind {
             BlockRow::Block(_) => block_line(state, block, row, columns),
             BlockRow::Source(_, i) => source_line(state, block.lines.get(i), row, columns),
-            BlockRow::Line(_, i) => match block.lines.get(i) {
-                Some(line) => instruction(state, line, row, columns),
-                None => continue,
-            },
-        };
-        put_row(buffer, area, y, &line, row == blocks.list.at);
-    }
+            BlockRow::Line(_, i) => instruction(state, block.lines.get(i)?, row, columns),
+        })
+    });
 }
 
 /// Samples or share in 8 columns; blank if there are none.
@@ -244,4 +237,43 @@ fn source_line(
     let text = format!("{gutter}  {}:{line}{text}", names::file(file));
     let text = fit(&look.prose(&text), columns.saturating_sub(9 + bar));
     Line::from(vec![Span::raw(" ".repeat(9 + bar)), look.span(text, Tone::Dim)])
+}
+
+/// The loops beside a row, the outermost first: from the first row of the head `┌▶` down to the jump
+/// back `└─`; if the head is the last block, from the jump down to the head.
+pub fn gutter(blocks: &Blocks, row: usize, columns: usize) -> String {
+    let deepest = blocks.loops.iter().map(|l| l.column + 1).max().unwrap_or(0);
+    let width = deepest.min(columns / 12);
+    let mut cells = vec![' '; width];
+    let Some(block) = blocks.block_index(row) else { return cells.into_iter().collect() };
+    let first = row == 0 || blocks.block_index(row - 1) != Some(block);
+    let last = blocks.block_index(row + 1) != Some(block);
+    let mut edge = ' ';
+    for one in blocks.loops.iter().filter(|l| (l.from..=l.to).contains(&block)) {
+        let (from, to) = (block == one.from, block == one.to);
+        let (top, bottom) = match one.head_first {
+            true => (first && from, last && to),
+            false => (last && from, first && to),
+        };
+        if !one.head_first && ((from && !last) || (to && !first)) {
+            continue;
+        }
+        let Some(cell) = cells.get_mut(one.column) else { continue };
+        *cell = match (top, bottom) {
+            (true, _) => '┌',
+            (_, true) => '└',
+            _ => '│',
+        };
+        if top || bottom {
+            // From the corner to the row, across the loops inside.
+            let arrow = if top == one.head_first { '▶' } else { '─' };
+            cells.iter_mut().skip(one.column + 1).filter(|c| **c == ' ').for_each(|c| *c = '─');
+            edge = if top && bottom { '▶' } else { arrow };
+        }
+    }
+    if width == 0 {
+        return String::new();
+    }
+    cells.push(edge);
+    cells.into_iter().collect()
 }

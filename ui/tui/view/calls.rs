@@ -1,15 +1,15 @@
-//! Callers and callees of a function.
+//! Callers and callees of a function, and what their shares are of.
 
-use super::calls_answer::answer;
-use super::layout::Layout;
 use super::names;
-use super::put::{heat, put_prose, put_row, put_wrapped};
+use super::put::{Layout, heat, put_head, put_prose, put_rows};
+use crate::keymap::Command;
 use crate::tui::look::{Look, Tone, fit, fit_middle, fit_right, width};
-use crate::tui::state::{CallRow, Load, State};
+use crate::tui::state::{CallRow, State};
 use profile::hot::SELF;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use report::format;
 
 /// Columns of `called by`.
 const KIND: usize = 10;
@@ -19,33 +19,22 @@ const BAR: usize = 16;
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
-    match &state.calls.data {
-        Load::Ready(_) => {}
-        Load::Loading => return put_prose(buffer, area, state.look, "reading call chains …"),
-        Load::Missing(why) => return put_prose(buffer, area, state.look, why),
+    if let Err(why) = state.calls.data.or_text("reading call chains …") {
+        return put_prose(buffer, area, state.look, why);
     }
     head(state, buffer, layout.head);
-    let list = state.list();
-    for (y, row) in list.shown(usize::from(area.height)).enumerate() {
-        if let Some(of) = state.calls.row(row) {
-            let line = line(state.look, of, usize::from(area.width));
-            put_row(buffer, area, y, &line, row == list.at);
-        }
-    }
+    put_rows(buffer, area, state.list(), |row| {
+        Some(line(state.look, state.calls.row(row)?, usize::from(area.width)))
+    });
 }
 
 fn head(state: &State, buffer: &mut Buffer, area: Rect) {
-    if area.height == 0 {
-        return;
-    }
-    let look = state.look;
-    let above = Rect { height: area.height - 1, ..area };
-    put_wrapped(buffer, above, &look.prose(&answer(state)), look.style(Tone::Bold));
     let title = format!("{}{} ", fit("", KIND), fit_right("share", 8));
     let bar = bar(usize::from(area.width));
     let gap = if bar > 0 { bar + 1 } else { 0 };
-    let line = Line::from(look.span(format!("{title}{}function", " ".repeat(gap)), Tone::Dim));
-    buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
+    let titles = format!("{title}{}function", " ".repeat(gap));
+    let titles = Line::from(state.look.span(titles, Tone::Dim));
+    put_head(state.look, buffer, area, &answer(state), &titles);
 }
 
 fn bar(columns: usize) -> usize {
@@ -81,4 +70,24 @@ fn line(look: Look, row: CallRow<'_>, columns: usize) -> Line<'static> {
         false => fit_middle(&name, room),
     }));
     Line::from(spans)
+}
+
+/// Note where most chains are cut.
+const CUT: &str = " Most call chains end after one caller: the program keeps no frame pointers \
+                   (-fno-omit-frame-pointer).";
+
+/// Base of the shares.
+pub fn answer(state: &State) -> String {
+    let Some(found) = state.calls.data.ready() else { return String::new() };
+    let own = found.callees.iter().find(|one| one.name == SELF).map_or(0.0, |one| one.share);
+    let key = state.keys.key(Command::Drill);
+    let cut = if found.is_cut { CUT } else { "" };
+    format!(
+        "{}: {:.1} % of all samples ({}) are in it and in what it calls, {:.1} % in its own code. Shares are of \
+         them; {key} goes to a caller or callee.{cut}",
+        names::in_sentence(names::short(state.calls.function())),
+        100.0 * found.share,
+        format::count(found.samples as f64),
+        100.0 * own * found.share
+    )
 }

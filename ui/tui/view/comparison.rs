@@ -1,17 +1,15 @@
-//! Two measurements compared: functions, loops and blocks by the time that they gain or lose.
+//! Two measurements compared: functions, loops and blocks by the time that they gain or lose, and above them what changed
+//! in the row at the cursor.
 
-use super::comparison_answer::{answer, name};
-use super::layout::Layout;
 use super::names;
-use super::put::{put_prose, put_row, put_wrapped};
-use crate::keymap::Screen;
+use super::put::{Layout, put_head, put_prose, put_rows};
+use crate::keymap::{Command, Screen};
 use crate::tui::look::{Look, Tone, fit, fit_middle, fit_right};
-use crate::tui::state::{ComparedRow, Load, State};
+use crate::tui::state::{ComparedRow, State};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use report::documents::diff::row::CodeRow;
-use report::render::diff::{gain, plain};
+use report::documents::diff::code::CodeRow;
+use report::render::diff::{gain, place, plain, sentence};
 
 /// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
 const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
@@ -19,13 +17,13 @@ const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
 /// Draws a screen of the comparison.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
-    match &state.comparison.data {
-        Load::Ready(_) => {}
-        Load::Loading => return put_prose(buffer, area, state.look, "reading both …"),
-        Load::Missing(why) => return put_prose(buffer, area, state.look, why),
+    if let Err(why) = state.comparison.data.or_text("reading both …") {
+        return put_prose(buffer, area, state.look, why);
     }
     let columns = Columns::of(usize::from(area.width), has_bars(state));
-    head(state, &columns, buffer, layout.head);
+    let title = if state.screen() == Screen::Comparison { "function" } else { "loop or block" };
+    let titles = Line::from(state.look.span(columns.titles(title), Tone::Dim));
+    put_head(state.look, buffer, layout.head, &answer(state), &titles);
     let list = state.list();
     if list.rows == 0 {
         let why = match state.filter().is_empty() {
@@ -34,12 +32,10 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
         };
         return put_prose(buffer, area, state.look, why);
     }
-    for (y, row) in list.shown(usize::from(area.height)).enumerate() {
-        if let Some((which, of)) = state.comparison.row(state.screen(), row) {
-            let line = columns.line(state.look, of, &named(state, which, of));
-            put_row(buffer, area, y, &line, row == list.at);
-        }
-    }
+    put_rows(buffer, area, list, |row| {
+        let (which, of) = state.comparison.row(state.screen(), row)?;
+        Some(columns.line(state.look, of, &named(state, which, of)))
+    });
 }
 
 /// The name of a row; of a loop or block with its function, where those of all functions are shown.
@@ -55,18 +51,6 @@ fn named(state: &State, which: ComparedRow, of: &CodeRow) -> String {
 fn has_bars(state: &State) -> bool {
     let code = state.comparison.data.ready().and_then(|diff| diff.code.as_ref());
     code.is_some_and(|code| code.functions.iter().any(|row| row.level1.iter().any(Option::is_some)))
-}
-
-fn head(state: &State, columns: &Columns, buffer: &mut Buffer, area: Rect) {
-    if area.height == 0 {
-        return;
-    }
-    let look = state.look;
-    let above = Rect { height: area.height - 1, ..area };
-    put_wrapped(buffer, above, &look.prose(&answer(state)), look.style(Tone::Bold));
-    let title = if state.screen() == Screen::Comparison { "function" } else { "loop or block" };
-    let line = Line::from(look.span(columns.titles(title), Tone::Dim));
-    buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
 }
 
 /// For the breadcrumb: the function whose loops and blocks are shown.
@@ -161,5 +145,37 @@ impl Columns {
             let tone = if share == most { Tone::Bold } else { Tone::Plain };
             spans.push(look.span(look.bar(share, self.bar) + " ", tone));
         }
+    }
+}
+
+/// Change of the row at the cursor, and both sides.
+pub fn answer(state: &State) -> String {
+    let Some(diff) = state.comparison.data.ready() else { return String::new() };
+    let screen = state.screen();
+    let Some((which, row)) = state.comparison.row(screen, state.list().at) else {
+        return String::new();
+    };
+    let what = match which {
+        ComparedRow::Program | ComparedRow::Function(_) => {
+            names::in_sentence(names::short(&row.time.label))
+        }
+        _ => name(which, row).trim().to_owned(),
+    };
+    let mut text = format!("{what}: {}", sentence(row));
+    if screen == Screen::Comparison {
+        let key = state.keys.key(Command::Drill);
+        let [a, b] = &diff.reports;
+        text += &format!(" {key} shows its loops and blocks. A: {a}; B: {b}.");
+    }
+    text
+}
+
+/// Its name on the screen.
+pub fn name(which: ComparedRow, row: &CodeRow) -> String {
+    match which {
+        ComparedRow::Program => "(estimated part of the program)".to_owned(),
+        ComparedRow::Function(_) => format!("{}  {}", row.time.label, row.module),
+        ComparedRow::Loop(_) => place(row, "↺ loop"),
+        ComparedRow::Block(_) => place(row, "  block"),
     }
 }

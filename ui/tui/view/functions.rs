@@ -1,11 +1,9 @@
-//! The functions with samples, one per row.
+//! The functions with samples, one per row, and their columns.
 
-use super::columns::Columns;
-use super::layout::Layout;
-use super::put::{heat, put_prose, put_row};
-use super::{head, headline, info, names};
+use super::put::{self, Layout, heat, put_prose, put_rows};
+use super::{headline, names};
 use crate::tui::look::{Tone, fit, fit_middle, fit_number, fit_right};
-use crate::tui::state::{Load, State};
+use crate::tui::state::State;
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,12 +14,9 @@ use report::format;
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
     texts(state, buffer, layout);
-    let hot = match &state.functions.data {
-        Load::Ready(hot) => hot,
-        Load::Loading => {
-            return put_prose(buffer, area, state.look, "reading samples and symbols …");
-        }
-        Load::Missing(why) => return put_prose(buffer, area, state.look, why),
+    let hot = match state.functions.data.or_text("reading samples and symbols …") {
+        Ok(hot) => hot,
+        Err(why) => return put_prose(buffer, area, state.look, why),
     };
     titles(state, hot, buffer, layout.head);
     if state.functions.rows.is_empty() {
@@ -35,10 +30,10 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
 }
 
 fn texts(state: &State, buffer: &mut Buffer, layout: &Layout) {
-    let offer = info::estimate_job(state).unwrap_or_default();
-    let (sentence, about) = (headline::headline(state), info::functions(state));
+    let offer = headline::estimate_job(state).unwrap_or_default();
+    let (sentence, about) = (headline::headline(state), headline::about_functions(state));
     let texts = [(&*sentence, Tone::Bold), (&*offer, Tone::Warm), (&*about, Tone::Dim)];
-    head::put(state.look, buffer, layout, texts);
+    put::put_texts(state.look, buffer, layout, texts);
 }
 
 fn titles(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
@@ -52,13 +47,10 @@ fn titles(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
 fn rows(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
     let functions = &state.functions;
     let columns = Columns::of(usize::from(area.width), hot, state.loads().is_some());
-    for (y, row) in functions.list.shown(usize::from(area.height)).enumerate() {
-        if let Some(function) = functions.row(row) {
-            let event = functions.rows.get(row).map(|i| dominant(hot, *i)).unwrap_or_default();
-            let line = line(state, function, &event, &columns);
-            put_row(buffer, area, y, &line, row == functions.list.at);
-        }
-    }
+    put_rows(buffer, area, &functions.list, |row| {
+        let event = dominant(hot, *functions.rows.get(row)?);
+        Some(line(state, functions.row(row)?, &event, &columns))
+    });
 }
 
 fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<'static> {
@@ -102,4 +94,73 @@ fn dominant(hot: &Summary, index: usize) -> String {
     let Some(&Some((event, share))) = hot.dominant.get(index) else { return String::new() };
     let name = hot.events.get(event).map_or("?", String::as_str);
     format!("{:>3.0} % {name}", 100.0 * share)
+}
+
+/// Title above the loads of functions.
+const LOADS: &str = "of loads  cycles";
+
+/// Widths of the columns; 0: not shown.
+pub struct Columns {
+    pub bar: usize,
+    /// The event that dominates a function, if several were sampled.
+    pub event: usize,
+    pub name: usize,
+    /// Share of the recorded loads and their mean latency, if loads were sampled.
+    pub loads: usize,
+    pub module: usize,
+    pub source: usize,
+}
+
+impl Columns {
+    /// The widths on a screen of `columns` columns.
+    pub fn of(columns: usize, hot: &Summary, has_loads: bool) -> Self {
+        let (bar, module, source) = match columns {
+            110.. => (12, 20, 26),
+            80.. => (8, 16, 18),
+            60.. => (6, 14, 0),
+            36.. => (0, 10, 0),
+            _ => (0, 0, 0),
+        };
+        let gap = |n: usize| if n > 0 { n + 1 } else { 0 };
+        let event = match columns {
+            _ if hot.events.len() < 2 => 0,
+            100.. => 22,
+            60.. => 16,
+            _ => 0,
+        };
+        let loads = if has_loads && columns >= 60 { LOADS.len() } else { 0 };
+        let others = [bar, event, loads, module, source].into_iter().map(gap).sum::<usize>();
+        let name = columns.saturating_sub(9 + others);
+        Self { bar, event, name, loads, module, source }
+    }
+
+    /// The titles above them; an arrow marks the one that the rows are sorted by.
+    pub fn titles(&self, state: &State) -> String {
+        let functions = &state.functions;
+        let first = if functions.samples { "samples" } else { "share" };
+        let order = |name: &str, label: &str| {
+            let arrow = if functions.invert { "↑" } else { "↓" };
+            if functions.order.label() == label {
+                format!("{name}{arrow}")
+            } else {
+                name.to_owned()
+            }
+        };
+        let mut text = fit_right(&order(first, "share"), 8) + " ";
+        if self.bar > 0 {
+            text += &" ".repeat(self.bar + 1);
+        }
+        text += &fit(&order("function", "name"), self.name);
+        let others = [
+            (self.event, "top event".to_owned()),
+            (self.loads, LOADS.to_owned()),
+            (self.module, order("module", "module")),
+            (self.source, order("source", "source line")),
+        ];
+        for (width, title) in others.into_iter().filter(|(width, _)| *width > 0) {
+            text.push(' ');
+            text += &fit(&title, width);
+        }
+        text
+    }
 }

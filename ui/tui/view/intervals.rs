@@ -1,7 +1,6 @@
 //! The intervals over time: level 1 stacked (else software counts), the phases below it, and a row for each.
 
-use super::layout::Layout;
-use super::put::put_row;
+use super::put::{Layout, put_rows};
 use crate::tui::look::{Look, Tone};
 use crate::tui::state::{State, mean};
 use ratatui::buffer::Buffer;
@@ -26,13 +25,9 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     if let Some(view) = state.intervals.view() {
         charts(state, buffer, layout.head, &view);
     }
-    let list = state.list();
-    for (y, row) in list.shown(usize::from(layout.list.height)).enumerate() {
-        if let Some(phase) = state.intervals.phases.get(row) {
-            let line = line(state.look, row, phase);
-            put_row(buffer, layout.list, y, &line, row == list.at);
-        }
-    }
+    put_rows(buffer, layout.list, state.list(), |row| {
+        Some(line(state.look, row, state.intervals.phases.get(row)?))
+    });
 }
 
 fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: &Range<f64>) {

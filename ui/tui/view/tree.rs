@@ -1,32 +1,30 @@
-//! The rows of the tree.
+//! The rows of the tree; above them the processor, the source of the values, and metrics such as IPC.
 
-use super::layout::Layout;
-use super::put::{put_prose, put_row};
-use super::tree_head;
+use super::headline;
+use super::put::{self, Layout, put_prose, put_rows};
 use crate::tui::look::{Tone, fit, fit_right, width};
 use crate::tui::state::{Progress, State, TreeRow};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
-use report::documents::NodeRow;
+use report::documents::{NodeRow, Report, Source, software_name};
+use report::format;
+use report::render::report::text::{SHORT_INFOS, short_label};
 
 /// Widest bar.
 const BAR: usize = 20;
 
 /// Draws the screen, except for the details.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
-    tree_head::draw(state, buffer, layout);
+    draw_head(state, buffer, layout);
     let area = layout.list;
     let tree = &state.tree;
     if tree.rows.is_empty() {
         return put_prose(buffer, area, state.look, &no_rows(state));
     }
     let columns = Columns::of(state, usize::from(area.width));
-    for (y, row) in tree.list.shown(usize::from(area.height)).enumerate() {
-        if let (Some(node), Some(shown)) = (tree.node(row), tree.rows.get(row)) {
-            let line = line(state, node, shown, &columns);
-            put_row(buffer, area, y, &line, row == tree.list.at);
-        }
-    }
+    put_rows(buffer, area, &tree.list, |row| {
+        Some(line(state, tree.node(row)?, tree.rows.get(row)?, &columns))
+    });
 }
 
 /// Why there are no rows.
@@ -140,6 +138,65 @@ fn remarks(node: &NodeRow, room: usize) -> String {
         (true, Some(mark)) if !mark.is_alphabetic() => mark.to_string(),
         _ => String::new(),
     }
+}
+
+/// Draws them; on a small screen only the metrics.
+pub fn draw_head(state: &State, buffer: &mut Buffer, layout: &Layout) {
+    let Some(report) = &state.tree.report else { return };
+    let (look, area) = (state.look, layout.head);
+    let (sentence, about) = (headline::headline(state), subject(state, report));
+    let texts = [(&*sentence, Tone::Bold), ("", Tone::Plain), (&*about, Tone::Dim)];
+    put::put_texts(look, buffer, layout, texts);
+    if area.height >= 1 {
+        let text = fit(&look.prose(&metrics(report)), usize::from(area.width));
+        buffer.set_line(area.x, area.bottom() - 1, &Line::from(text), area.width);
+    }
+}
+
+fn subject(state: &State, report: &Report) -> String {
+    let mut parts = vec![match report.uarch.as_str() {
+        "" => "no table for this processor".to_owned(),
+        name => format!("{name}: {}", report.title),
+    }];
+    parts.push(report.source.label().to_owned());
+    parts.extend(report.duration.map(format::seconds));
+    parts.extend(report.interval.map(|(a, b)| format!("{a:.1} s to {b:.1} s")));
+    parts.extend(state.tree.part_name());
+    parts.join(" · ")
+}
+
+/// IPC and similar metrics; without a PMU, software counts.
+fn metrics(report: &Report) -> String {
+    let known = SHORT_INFOS.iter().filter_map(|id| report.info.iter().find(|i| i.id == *id));
+    let known: Vec<String> = known
+        .filter_map(|i| Some(format!("{} {}", short_label(i), format::number(i.value?))))
+        .collect();
+    if !known.is_empty() {
+        return known.join("   ");
+    }
+    let software = software(report);
+    match (report.source, software.is_empty()) {
+        (_, false) => software.join("   "),
+        (Source::NoPmu, true) => "no core PMU: nothing can be counted".into(),
+        _ => String::new(),
+    }
+}
+
+/// Software counts, the most useful first.
+fn software(report: &Report) -> Vec<String> {
+    const FIRST: [&str; 4] = ["cpus_used", "task_clock_ms", "page_faults", "context_switches"];
+    let known = |name: &&str| report.software.contains_key(*name);
+    let first = FIRST.iter().copied().filter(known);
+    let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
+    let text = |name: &str| {
+        let value = report.software.get(name).copied().flatten()?;
+        let value = match software_name::is_time(name) {
+            true => format::seconds(value / 1e3),
+            false => format::number(value),
+        };
+        Some(format!("{} {value}", software_name::label(name)))
+    };
+    first.chain(others).filter_map(text).collect()
 }
 
 #[cfg(test)]
