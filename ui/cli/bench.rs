@@ -1,8 +1,8 @@
 //! `tdtool bench A -- B`: two commands run alternately and compared.
 
 use super::diff::FormArgs;
-use super::global::Global;
 use super::measure::{MEASUREMENT, usage};
+use super::options::Global;
 use super::progress::left;
 use crate::settings::Settings;
 use crate::{message, terminal};

@@ -1,9 +1,7 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
-use super::output::{page, write_or_print, write_or_print_bytes};
-use super::present::present;
-use super::reading::reading;
-use super::search::SearchArgs;
+use super::files::{page, write_or_print, write_or_print_bytes};
+use super::recordings::{SearchArgs, present, reading};
 use crate::message;
 use clap::{Args, ValueEnum};
 use flate2::Compression;

@@ -1,8 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
-use super::global::Global;
-use super::invalid::Invalid;
-use super::output::{error_page, page, print};
+use super::files::{error_page, page, print};
+use super::options::{Global, Invalid};
 use super::progress::{self, Progress};
 use crate::message;
 use crate::settings::Settings;

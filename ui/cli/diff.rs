@@ -1,10 +1,8 @@
 //! `tdtool diff A B`: reports or recordings compared, and lines that the differences must not cross.
 
-use super::global::Global;
-use super::output::{page, picture, print};
-use super::present::present;
-use super::quoted::quoted;
-use super::search::SearchArgs;
+use super::files::{page, picture, print};
+use super::options::Global;
+use super::recordings::{SearchArgs, present};
 use crate::message;
 use clap::{Args, ValueEnum};
 use engine::compared::{files, flame_graph};
@@ -17,6 +15,7 @@ use report::render::{diff as render, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// Exit status where a line of `--fail-if` was crossed.

@@ -1,7 +1,7 @@
 //! `tdtool doctor`: what this machine can measure, what blocks the rest, and the remedy.
 
-use super::global::Global;
-use super::output::{page, print};
+use super::files::{page, print};
+use super::options::Global;
 use super::progress::Progress;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};

@@ -1,9 +1,7 @@
 //! `tdtool loads`: what the load samples of recordings tell.
 
-use super::output::{page, write_or_print};
-use super::present::present;
-use super::reading::reading;
-use super::search::SearchArgs;
+use super::files::{page, write_or_print};
+use super::recordings::{SearchArgs, present, reading};
 use crate::message;
 use clap::{Args, ValueEnum};
 use report::render::{json, recorded_loads};

@@ -1,11 +1,10 @@
 //! `tdtool record`: counts and samples of a live measurement, in a session file.
 
-use super::global::Global;
-use super::invalid::Invalid;
-use super::measure::{MEASUREMENT, MeasureArgs, usage};
-use super::outcome::{note_blocked, note_interrupted, note_unused, status};
+use super::measure::{
+    MEASUREMENT, MeasureArgs, note_blocked, note_interrupted, note_unused, status, usage,
+};
+use super::options::{Global, Invalid};
 use super::progress::Clock;
-use super::quoted::quoted;
 use crate::message::{self, note};
 use crate::{config, terminal};
 use clap::Args;
@@ -20,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tma::Result;
+use tma::shell::quoted;
 
 const SAMPLING: &str = "Sampling";
 

@@ -1,6 +1,6 @@
 //! `tdtool workload list|run`: built-in programs with a known bottleneck.
 
-use super::output::{page, print};
+use super::files::{page, print};
 use clap::{Args, Subcommand, ValueEnum};
 use report::documents::microbench::{Catalog, Run};
 use report::render::{json, workload as render};

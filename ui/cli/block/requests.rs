@@ -2,10 +2,8 @@
 
 use super::arguments::BlockArgs;
 use crate::cli::code::initial_values::{Place, for_sandbox, saved};
-use crate::cli::code::named::{chosen, located};
-use crate::cli::code::program::{one_block, without_exit};
-use crate::cli::code::read::text;
-use crate::cli::quoted::quoted;
+use crate::cli::code::{chosen, located, one_block, without_exit};
+use crate::cli::files::{read_file, read_text};
 use bench::{Options, Repeat};
 use engine::block::{Notes, assumed};
 use engine::captured::{self, Subject};
@@ -14,6 +12,7 @@ use isa::program::{Located, Location};
 use report::files::write_whole;
 use report::render::json;
 use std::path::Path;
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// A block to measure.
@@ -35,7 +34,7 @@ pub fn requests(args: &BlockArgs, options: &Options) -> Result<Vec<Request>> {
 
 /// The blocks of an earlier report, with its values and pages.
 fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<Request>> {
-    let all = Repeat::read(&text(path, MAX_LISTING_BYTES)?)?;
+    let all = Repeat::read(&read_text(path, MAX_LISTING_BYTES)?)?;
     let region_of = |r: &Repeat| Region { name: r.name.clone(), bytes: r.bytes.clone() };
     let requests = all.iter().map(|r| Request {
         region: region_of(r),
@@ -85,7 +84,7 @@ fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<St
     if !matches!(place, Some(Location::At(_) | Location::Function(..))) {
         return Ok(None);
     }
-    let around = isa::program::loop_around(&crate::cli::code::read::file(file)?, located.start);
+    let around = isa::program::loop_around(&read_file(file)?, located.start);
     let Some(around) = around.filter(|around| around.blocks > 1) else { return Ok(None) };
     let place = format!("{}:@{:#x}", file.display(), around.head.start);
     Ok(Some(format!(
@@ -136,5 +135,5 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
 /// The code of the loop around a block.
 fn loop_code(file: &Path, located: &Located) -> Result<Vec<(u64, Vec<u8>)>> {
     let end = located.start.saturating_add(located.bytes.len() as u64);
-    Ok(captured::code(&crate::cli::code::read::file(file)?, &(located.start..end)))
+    Ok(captured::code(&read_file(file)?, &(located.start..end)))
 }

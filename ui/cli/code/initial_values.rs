@@ -1,7 +1,7 @@
 //! The initial values that `--registers` and `--init` give.
 
-use super::read;
-use crate::cli::invalid::Invalid;
+use crate::cli::files;
+use crate::cli::options::Invalid;
 use bench::Init;
 use engine::captured::{self, Snapshot};
 use engine::initial_values::{self, LONGEST};
@@ -60,7 +60,7 @@ pub fn saved(named: Option<&str>) -> Result<Option<Snapshot>> {
 }
 
 fn text(named: &str) -> Result<String> {
-    read::text(Path::new(named), captured::LONGEST.max(LONGEST))
+    files::read_text(Path::new(named), captured::LONGEST.max(LONGEST))
 }
 
 /// Whether it is a JSON document, not lines of values.

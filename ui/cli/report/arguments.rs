@@ -1,9 +1,8 @@
 //! The options of `tdtool report`, and the measurement they ask for.
 
 use super::code_options::CodeArgs;
-use crate::cli::invalid::Invalid;
 use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
-use crate::cli::quoted::quoted;
+use crate::cli::options::Invalid;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::topdown::LiveAsk;
@@ -11,6 +10,7 @@ use report::files::{as_command, is_command, is_stdout};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 const OUTPUT: &str = "Output";

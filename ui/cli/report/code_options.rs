@@ -1,9 +1,9 @@
 //! The options of `tdtool report` about code: functions, blocks, callers.
 
-use crate::cli::invalid::Invalid;
+use crate::cli::files::picture;
 use crate::cli::measure::usage;
-use crate::cli::output::picture;
-use crate::cli::search::SearchArgs;
+use crate::cli::options::Invalid;
+use crate::cli::recordings::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
 use engine::sampled::code::CodeAsk;

@@ -1,13 +1,61 @@
-//! Where recorded programs are looked for.
+//! Recordings that commands read: those that are not there, signals while they are read, and where recorded programs are
+//! looked for.
 
-use crate::config;
+use crate::{config, message};
 use clap::Args;
+use pmu::perf::Signals;
 use profile::files::{Debuginfod, Limits, SearchPaths};
+use report::files::between_writes;
+use report::format;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tma::files::LONGEST_PROGRAM;
-use tma::{Error, Result};
+use tma::{Error, Result, error};
+
+/// Refuses files that do not exist. `make` is how such a recording is made.
+pub fn present(files: &[PathBuf], make: &str) -> Result<()> {
+    let is_absent = |path: &&PathBuf| path.as_os_str() != "-" && is_absent(path);
+    let Some(path) = files.iter().find(is_absent) else { return Ok(()) };
+    let remedy = match near(path) {
+        Some(near) => format!("did you mean {near}? {make}"),
+        None => make.to_owned(),
+    };
+    let error = Error::failed(format!("cannot read {}", path.display()));
+    Err(error.because("there is no such file").hint(remedy))
+}
+
+/// Whether nothing has this name, not even what may not be looked at.
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// The file of the same folder whose name is nearly this one, as it is to be written.
+fn near(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let all = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
+    let names: Vec<String> = all.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = error::nearest(name, names.iter().map(String::as_str))?;
+    let whole = folder.map_or_else(|| near.into(), |folder| folder.join(near));
+    Some(format::command(&[whole.display().to_string()]))
+}
+
+/// Does `work`, which reads `files`. After Ctrl-C, SIGTERM or SIGHUP the process ends with 128 + the signal, and leaves
+/// no half-written file.
+pub fn reading<T>(files: &[PathBuf], work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let signals = Signals::catch()?;
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let stop = || {
+        let signal = signals.next().map_or(0, |(signal, _)| signal);
+        let _complete = between_writes();
+        message::plain(if crate::terminal::shows_progress() { "\r\x1b[K" } else { "" });
+        let cause = format!("signal {signal} came while {} was read", names.join(", "));
+        message::print("error", "interrupted: there is no report", Some(&cause), None);
+        std::process::exit(128 + signal)
+    };
+    signals.during(stop, work)
+}
 
 #[derive(Args, Clone)]
 pub struct SearchArgs {
