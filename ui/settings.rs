@@ -62,9 +62,6 @@ impl Settings {
     }
 
     /// The core to measure or model: that of `--uarch`, else this machine's; described once.
-    ///
-    /// # Errors
-    /// No table has that name; a table cannot be read.
     pub fn core(&self) -> Result<Arc<Core>> {
         if let Some(core) = self.core.get() {
             return Ok(core.clone());
@@ -97,9 +94,6 @@ impl Settings {
     }
 
     /// The core with its latencies.
-    ///
-    /// # Errors
-    /// As [`Settings::core`]; the file of latencies cannot be read.
     pub fn core_model(&self) -> Result<CoreModel> {
         CoreModel::new(self.core()?, self.cache.as_deref())
     }

@@ -1,6 +1,7 @@
 //! Abilities of the terminal: its width, keys, progress and colours; what is wanted on it, and its themes.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -74,8 +75,8 @@ pub fn allows_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A choice of colours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// A choice of colours, by its name in a config file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Theme {
     #[default]
@@ -85,18 +86,14 @@ pub enum Theme {
     Mono,
 }
 
+impl fmt::Display for Theme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl Theme {
     pub const ALL: [Theme; 4] = [Theme::Default, Theme::Light, Theme::Contrast, Theme::Mono];
-
-    /// Its name in a config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Theme::Default => "default",
-            Theme::Light => "light",
-            Theme::Contrast => "contrast",
-            Theme::Mono => "mono",
-        }
-    }
 
     /// Description of its colours.
     pub fn help(self) -> &'static str {

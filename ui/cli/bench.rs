@@ -1,7 +1,7 @@
 //! `tdtool bench A -- B`: two commands run alternately and compared.
 
 use super::diff::FormArgs;
-use super::measure::{MEASUREMENT, usage};
+use super::measure::{MEASUREMENT, exit_code, usage};
 use super::options::Global;
 use super::progress::left;
 use crate::settings::Settings;
@@ -84,7 +84,7 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
                 message::note(&format!(
                     "interrupted before two runs of each that count: nothing to compare; A: {a}; B: {b}"
                 ));
-                Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)))
+                Ok(exit_code(128 + signal))
             }
             None => Err(Error::failed("too few runs to compare")),
         };
@@ -98,7 +98,7 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     control(&mut compared, [a.repeats as usize, b.repeats as usize]);
     let judged = args.form.show(compared, &conditions, global.ascii, false)?;
     Ok(match runs.interrupted {
-        Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+        Some(signal) => exit_code(128 + signal),
         None => judged,
     })
 }

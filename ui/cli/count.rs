@@ -1,6 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::files::{error_page, page, print};
+use super::measure::exit_code;
 use super::options::{Global, Invalid};
 use super::progress::{self, Progress};
 use crate::message;
@@ -164,7 +165,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     if is_text && document.interrupted.is_some() && document.blocks.is_empty() {
         // Nothing to make a table of.
         document.notes.iter().for_each(|text| message::note(text));
-        return Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)));
+        return Ok(exit_code(code));
     }
     let text = match args.format {
         Format::Text if beside => count::text(&document, error_page(), args.verbose),
@@ -177,5 +178,5 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         None if beside => message::plain(&tma::text::lines(&text)),
         None => print(&text)?,
     }
-    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+    Ok(exit_code(code))
 }

@@ -3,6 +3,7 @@
 use super::code::initial_values::{self, Place};
 use super::code::{self, Named, chosen, located};
 use super::files::{self, page, print, rows_have_a_batch};
+use super::measure::exit_code;
 use super::options::Global;
 use crate::message::note;
 use bench::Init;
@@ -208,5 +209,5 @@ pub fn analyse_rows(
     }
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     note(&format!("interrupted: {done} of {} rows written", rows.len()));
-    Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
+    Ok(exit_code(128 + signal))
 }

@@ -13,7 +13,7 @@ use report::files::{as_command, check_place, is_command, write_whole};
 use report::flame::write_flame_graph;
 use report::render::{diff as render, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::shell::quoted;
 use tma::{Error, Result};
@@ -176,7 +176,7 @@ impl FormArgs {
             Format::Junit => render::junit(&compared),
         };
         match &self.output {
-            Some(path) => write(path, &text)?,
+            Some(path) => write_whole(path, text.as_bytes(), &[], "--output")?,
             None => print(&text)?,
         }
         status(&compared)
@@ -208,8 +208,4 @@ fn status(compared: &Diff) -> Result<ExitCode> {
     undecided.iter().for_each(|error| _ = message::error(error));
     message::print("error", &format!("crossed: {crossed}"), None, None);
     Ok(ExitCode::from(CROSSED))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    write_whole(path, text.as_bytes(), &[], "--output")
 }

@@ -1,10 +1,10 @@
 //! `tdtool doctor`: what this machine can measure, what blocks the rest, and the remedy.
 
 use super::files::{page, print};
-use super::options::Global;
+use super::options::{Global, TextOrJson};
 use super::progress::Progress;
 use crate::settings::Settings;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use engine::doctor::examine;
 use report::render::{doctor, json};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use tma::Result;
 pub struct DoctorArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     /// Make the self-test again; of former results the best are kept
     #[arg(long)]
     self_test: bool,
@@ -27,12 +27,6 @@ pub struct DoctorArgs {
     /// Show all facts of the machine, causes, and each answer of the self-test
     #[arg(short, long)]
     verbose: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
@@ -52,8 +46,8 @@ pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     engine::measured::load(&core, settings.cache.as_deref());
     let document = examine(settings.machine(), settings.library, settings.uarch.as_deref(), &core)?;
     print(&match args.format {
-        Format::Text => page(None).fitted(doctor::text(&document, args.verbose)),
-        Format::Json => json::pretty(&document)?,
+        TextOrJson::Text => page(None).fitted(doctor::text(&document, args.verbose)),
+        TextOrJson::Json => json::pretty(&document)?,
     })?;
     Ok(ExitCode::SUCCESS)
 }

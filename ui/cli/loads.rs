@@ -1,9 +1,10 @@
 //! `tdtool loads`: what the load samples of recordings tell.
 
 use super::files::{page, write_or_print};
+use super::options::Format;
 use super::recordings::{SearchArgs, present, reading};
 use crate::message;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use report::render::{json, recorded_loads};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,13 +26,6 @@ pub struct LoadsArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Csv,
 }
 
 /// How what is read here is made.

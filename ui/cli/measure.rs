@@ -11,6 +11,7 @@ use pmu::{Aggregate, Command, Control, Target};
 use report::documents::Report;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 use tma::{Error, Result};
 
@@ -242,12 +243,16 @@ pub fn usage(what: &str, hint: &str) -> Error {
 }
 
 /// The command's own status; 128 + its number if a signal ended the measurement.
-pub fn status(outcome: &Outcome) -> u8 {
-    let code = match outcome.interrupted {
+pub fn status(outcome: &Outcome) -> ExitCode {
+    exit_code(match outcome.interrupted {
         Some(signal) => 128 + signal,
         None => outcome.exit.map_or(0, |e| e.code()),
-    };
-    u8::try_from(code & 0xff).unwrap_or(1)
+    })
+}
+
+/// As a shell has it: the last eight bits of a status.
+pub fn exit_code(status: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
 }
 
 /// Notes once what becomes of an interrupted measurement: a further signal only ends the command sooner.

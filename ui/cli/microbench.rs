@@ -2,13 +2,14 @@
 
 use super::code;
 use super::files::{page, print};
-use super::options::Global;
+use super::measure::exit_code;
+use super::options::{Format, Global, number};
 use super::progress::until;
 use crate::message;
 use crate::settings::Settings;
 use bench::microbench::{self, Bench, CalibrationSummary, Catalog, Multiset};
 use bench::{Options, Status};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use engine::microbenched::{latencies, throughput};
 use isa::latency::Calibration;
 use pmu::perf::Signals;
@@ -87,17 +88,6 @@ pub enum What {
         /// Instruction form
         form: String,
     },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Json,
-    Csv,
-}
-
-fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(least..=most)
 }
 
 impl Effort {
@@ -239,7 +229,7 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     let what = format!("interrupted; results so far are in {}", path.display());
     message::print("note", &what, None, Some("rerun to resume"));
-    Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
+    Ok(exit_code(128 + signal))
 }
 
 fn calibration_text(ended: &CalibrationSummary, path: &Path) -> String {

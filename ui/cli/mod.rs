@@ -50,9 +50,6 @@ use tma::{Error, Result};
 const CHECK_ONLY: &str = "TDTOOL_CHECK_ONLY";
 
 /// Parses the command line and carries it out; exits on `--help`, `--version` and wrong usage.
-///
-/// # Errors
-/// The command failed.
 pub fn run() -> Result<Next> {
     let mut arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -166,9 +163,6 @@ fn command(arguments: Arguments) -> Result<Next> {
 }
 
 /// Subject that the drill-down opens on.
-///
-/// # Errors
-/// Both a file and a command are given; the file cannot be opened.
 pub fn drill_down(arguments: Arguments) -> Result<Next> {
     let search = arguments.samples.search.paths()?;
     let counts = arguments.counts.as_deref().map(Count::read).transpose()?.map(Box::new);

@@ -3,7 +3,8 @@
 
 use crate::config;
 use crate::settings::Settings;
-use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{error, fmt};
@@ -38,10 +39,27 @@ pub struct Global {
     pub config: Option<PathBuf>,
 }
 
+/// Form of what is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+/// As [`Format`], of what has no rows.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TextOrJson {
+    Text,
+    Json,
+}
+
+/// Parser of a number between these.
+pub fn number(least: u64, most: u64) -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..=most)
+}
+
 /// The processors of a dump of CPUID.
-///
-/// # Errors
-/// The file cannot be read, or is no dump.
 pub fn dumps(file: &Path) -> Result<Vec<Dump>> {
     let unreadable = |cause: &dyn std::fmt::Display| {
         Error::failed(format!("cannot read the dump of CPUID {}", file.display())).because(cause)
@@ -59,9 +77,6 @@ const LONGEST_DUMP: u64 = 64 << 20;
 
 impl Global {
     /// Settings by the options.
-    ///
-    /// # Errors
-    /// The tables in the folder of `--tables`, or the file of `--self-test-from`, cannot be read.
     pub fn settings(&self) -> Result<Settings> {
         let own = engine::library();
         let own = if self.no_table { own.without_tables() } else { own };

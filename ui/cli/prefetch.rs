@@ -2,8 +2,9 @@
 //! measurements of this host.
 
 use super::count::live;
-use super::files::{error_page, page, print};
-use super::options::Global;
+use super::files::{error_page, page, write_or_print};
+use super::measure::exit_code;
+use super::options::{Format, Global};
 use super::progress::{self, Clock, Progress};
 use super::recordings::{SearchArgs, present, reading};
 use crate::message;
@@ -59,13 +60,6 @@ pub struct PrefetchArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Csv,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PlanFormat {
     Json,
     /// Strides as lines `PC,delta,type`
@@ -103,7 +97,7 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
                     Format::Json | Format::Csv => json::pretty(&counts)?,
                 };
                 args.write(&text)?;
-                return Ok(status(code));
+                return Ok(exit_code(code));
             }
             (by_probes(&settings, args, &counts)?, code)
         }
@@ -124,11 +118,7 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Json => json::pretty(&document)?,
         Format::Csv => prefetch::csv(&document),
     })?;
-    Ok(status(code))
-}
-
-fn status(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))
+    Ok(exit_code(code))
 }
 
 impl PrefetchArgs {
@@ -146,14 +136,11 @@ impl PrefetchArgs {
     }
 
     fn write(&self, text: &str) -> Result<()> {
-        match self.file() {
-            Some(path) => write_whole(path, text.as_bytes(), &self.files, "--output"),
-            None if self.is_beside() => {
-                message::plain(&tma::text::lines(text));
-                Ok(())
-            }
-            None => print(text),
+        if self.is_beside() {
+            message::plain(&tma::text::lines(text));
+            return Ok(());
         }
+        write_or_print(self.output.as_deref(), text, &self.files)
     }
 }
 

@@ -133,7 +133,7 @@ pub fn step(step: &Step) -> bool {
         // The command's output comes below.
         message::plain(&format!("{}\n", line(&step, Duration::ZERO, columns)));
     } else if !step.what.is_empty() {
-        *shown = Some(Clock::of(move |elapsed| line(&step, elapsed, columns)));
+        *shown = Some(Clock::of(TICK, move |elapsed| line(&step, elapsed, columns)));
     }
     true
 }
@@ -166,30 +166,33 @@ impl Clock {
         if taken || !terminal::shows_progress() {
             return Self { stop: None, thread: None };
         }
-        Self::of(move |elapsed| match elapsed < TICK {
+        Self::of(TICK, move |elapsed| match elapsed < TICK {
             true => String::new(),
             false => format!("{what}: {}", clock(elapsed, expected)),
         })
     }
 
-    /// As [`Self::start`], with the line at a time.
-    fn of(line: impl Fn(Duration) -> String + Send + 'static) -> Self {
+    /// As [`Self::start`], with the line at a time, which changes after each `tick`.
+    pub fn of(tick: Duration, line: impl Fn(Duration) -> String + Send + 'static) -> Self {
         let (stop, stopped) = channel::<()>();
         let begun = Instant::now();
-        message::plain(&shown(&line(Duration::ZERO)));
+        let mut is_shown = overwrite(&line(Duration::ZERO), false);
         let thread = std::thread::spawn(move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                message::plain(&shown(&line(begun.elapsed())));
+            while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
+                is_shown = overwrite(&line(begun.elapsed()), is_shown);
             }
-            message::plain(&shown(""));
+            overwrite("", is_shown);
         });
         Self { stop: Some(stop), thread: Some(thread) }
     }
 }
 
-/// A line over the one before.
-fn shown(line: &str) -> String {
-    format!("\r{line}\x1b[K")
+/// Writes a line over the one before; whether there is one now.
+fn overwrite(line: &str, is_shown: bool) -> bool {
+    if is_shown || !line.is_empty() {
+        message::plain(&format!("\r{line}\x1b[K"));
+    }
+    !line.is_empty()
 }
 
 impl Drop for Clock {

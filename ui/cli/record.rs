@@ -184,7 +184,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
                 Some(_) => note(&place),
                 None => message::always(&place, None),
             }
-            Ok(ExitCode::from(status(&outcome)))
+            Ok(status(&outcome))
         }
         Some(error) => {
             // The session lacks the report, so it is printed, beside the command's own output.

@@ -77,9 +77,6 @@ impl SearchArgs {
     }
 
     /// The places to look in.
-    ///
-    /// # Errors
-    /// One of them does not exist, or is no folder, or no file.
     pub fn paths(&self) -> Result<SearchPaths> {
         let named = |option: &str, path: &Path| {
             Error::failed(format!("nothing can be read from `{option} {}`", path.display()))
@@ -104,9 +101,6 @@ impl SearchArgs {
 }
 
 /// The servers of the environment, with its limits (debuginfod-client-config(7)).
-///
-/// # Errors
-/// There are none, or this program cannot ask them.
 fn servers() -> Result<Debuginfod> {
     let cannot = || Error::failed("no server can be asked for `--debuginfod`");
     if !Debuginfod::BUILT_IN {

@@ -1,7 +1,7 @@
 //! `tdtool tables list|show|check|identify|plan|events|eval`
 
 use super::files::{print, print_text};
-use super::options::Global;
+use super::options::{Global, TextOrJson};
 use crate::message;
 use clap::{Args, Subcommand, ValueEnum};
 use engine::evaluated::evaluate;
@@ -45,23 +45,23 @@ enum Command {
 
 pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
     match args.command {
+        Command::Check(args) => return run_check(global, &args),
         Command::List => run_list(global),
         Command::Show(args) => run_show(global, &args),
-        Command::Check(args) => run_check(global, &args),
         Command::Identify(args) => run_identify(global, &args),
         Command::Plan(args) => run_plan(global, &args),
         Command::Events(args) => run_events(global, &args),
         Command::Eval(args) => run_eval(global, &args),
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
-pub fn run_list(global: &Global) -> Result<ExitCode> {
+pub fn run_list(global: &Global) -> Result<()> {
     let settings = global.settings()?;
     let library = settings.library;
     // A table that cannot be read has its error in its own line.
     let here = choose(settings.machine(), library, None).unwrap_or_default();
-    print_text(tables::list(library, &here))?;
-    Ok(ExitCode::SUCCESS)
+    print_text(tables::list(library, &here))
 }
 
 #[derive(Args)]
@@ -78,7 +78,7 @@ pub struct ShowArgs {
 }
 
 /// Prints the tree, or a paragraph per node.
-pub fn run_show(global: &Global, args: &ShowArgs) -> Result<ExitCode> {
+pub fn run_show(global: &Global, args: &ShowArgs) -> Result<()> {
     let library = global.settings()?.library;
     let table = library.load(&args.name)?;
     let text = if args.nodes.is_empty() {
@@ -88,8 +88,7 @@ pub fn run_show(global: &Global, args: &ShowArgs) -> Result<ExitCode> {
         let nodes = nodes.into_iter().map(|n| &table.nodes[usize::from(n)]);
         nodes.map(|node| tables::node(library.texts(), &table, node)).collect()
     };
-    print_text(text)?;
-    Ok(ExitCode::SUCCESS)
+    print_text(text)
 }
 
 #[derive(Args)]
@@ -138,19 +137,13 @@ leaf,subleaf,eax,ebx,ecx,edx of hexadecimal numbers.")]
 pub struct IdentifyArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     /// Identify the processor of this dump instead
     #[arg(long, global = true, value_name = "FILE")]
     cpuid: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
-pub fn run_identify(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
+pub fn run_identify(global: &Global, args: &IdentifyArgs) -> Result<()> {
     let settings = global.settings()?;
     let mut document = identity(settings.machine(), settings.library)?;
     // Where several tables fit, the self-test was made to choose. One made here says nothing of a dump's processor.
@@ -160,10 +153,9 @@ pub fn run_identify(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
         document.settle(answers.into(), settings.library)?;
     }
     print(&match args.format {
-        Format::Text => render::text(&document),
-        Format::Json => json::pretty(&document)?,
-    })?;
-    Ok(ExitCode::SUCCESS)
+        TextOrJson::Text => render::text(&document),
+        TextOrJson::Json => json::pretty(&document)?,
+    })
 }
 
 #[derive(Args)]
@@ -212,10 +204,9 @@ impl PlanArgs {
 }
 
 /// Prints the plan.
-pub fn run_plan(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
+pub fn run_plan(global: &Global, args: &PlanArgs) -> Result<()> {
     let table = global.settings()?.library.load(&args.name)?;
-    print(&tables::plan(&table_plan(table, &args.ask())?))?;
-    Ok(ExitCode::SUCCESS)
+    print(&tables::plan(&table_plan(table, &args.ask())?))
 }
 
 #[derive(Args)]
@@ -234,7 +225,7 @@ pub struct EventsArgs {
 }
 
 /// Prints the commands.
-pub fn run_events(global: &Global, args: &EventsArgs) -> Result<ExitCode> {
+pub fn run_events(global: &Global, args: &EventsArgs) -> Result<()> {
     let library = global.settings()?.library;
     let (table, ask) = (library.load(&args.plan.name)?, args.plan.ask());
     // A hybrid's other kind of core counts in the same run.
@@ -245,8 +236,7 @@ pub fn run_events(global: &Global, args: &EventsArgs) -> Result<ExitCode> {
         // It may not have the nodes that are asked for.
         plans.extend(table_plan(library.load(&other)?, &ask).ok());
     }
-    print(&perf_stat(&plans, PerfStat { names: args.names, separate: args.no_multiplex }))?;
-    Ok(ExitCode::SUCCESS)
+    print(&perf_stat(&plans, PerfStat { names: args.names, separate: args.no_multiplex }))
 }
 
 #[derive(Args)]
@@ -266,10 +256,10 @@ pub struct EvalArgs {
     counts: PathBuf,
 }
 
-pub fn run_eval(global: &Global, args: &EvalArgs) -> Result<ExitCode> {
+pub fn run_eval(global: &Global, args: &EvalArgs) -> Result<()> {
     let table = global.settings()?.library.load(&args.name)?;
     let evaluation = evaluate(&table, &args.counts)?;
     print(&csv(&evaluation))?;
     message::plain(&remarks(&evaluation));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

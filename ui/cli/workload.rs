@@ -1,8 +1,9 @@
 //! `tdtool workload list|run`: built-in programs with a known bottleneck.
 
 use super::files::{page, print};
-use clap::{Args, Subcommand, ValueEnum};
-use report::documents::microbench::{Catalog, Run};
+use super::options::TextOrJson;
+use clap::{Args, Subcommand};
+use report::documents::workload::{Catalog, Run};
 use report::render::{json, workload as render};
 use std::process::ExitCode;
 use tma::Result;
@@ -22,7 +23,7 @@ enum Action {
         name: Option<String>,
         /// Output format
         #[arg(long, value_enum, default_value = "text")]
-        format: Format,
+        format: TextOrJson,
     },
     /// Run a program and print its figures
     Run(RunArgs),
@@ -49,13 +50,7 @@ struct RunArgs {
     control: bool,
     /// Output format of the summary
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
+    format: TextOrJson,
 }
 
 pub fn run(args: WorkloadArgs) -> Result<ExitCode> {
@@ -66,17 +61,17 @@ pub fn run(args: WorkloadArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(name: Option<&str>, format: Format) -> Result<String> {
+fn list(name: Option<&str>, format: TextOrJson) -> Result<String> {
     let chosen = match name {
         Some(name) => std::slice::from_ref(workload::find(name)?),
         None => workload::list(),
     };
     Ok(match (format, name) {
-        (Format::Json, _) => json::pretty(&Catalog::new(chosen))?,
-        (Format::Text, Some(_)) => {
+        (TextOrJson::Json, _) => json::pretty(&Catalog::new(chosen))?,
+        (TextOrJson::Text, Some(_)) => {
             page(None).fitted(chosen.iter().map(render::description).collect())
         }
-        (Format::Text, None) => render::table(chosen, page(None)),
+        (TextOrJson::Text, None) => render::table(chosen, page(None)),
     })
 }
 
@@ -86,7 +81,7 @@ fn run_one(args: &RunArgs) -> Result<String> {
     let options = Options { seconds, repeats, size, control, copies: args.copies };
     let summary = workload::run(&args.name, &options)?;
     Ok(match args.format {
-        Format::Json => json::pretty(&Run::new(&summary))?,
-        Format::Text => page(None).fitted(render::summary(&summary)),
+        TextOrJson::Json => json::pretty(&Run::new(&summary))?,
+        TextOrJson::Text => page(None).fitted(render::summary(&summary)),
     })
 }

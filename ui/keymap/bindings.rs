@@ -91,7 +91,7 @@ impl Bound {
 fn bound_twice(screen: Screen, key: Key, one: &Binding, other: &Binding) -> Error {
     let (a, b) = (one.name(), other.name());
     Error::usage(format!("the key {} is bound twice", key.name()))
-        .because(format!("keys.{a} and keys.{b} both apply to the {} screen", screen.name()))
+        .because(format!("keys.{a} and keys.{b} both apply to the {screen} screen"))
         .hint(format!("bind one of them to another key: {a} = [\"…\"]"))
 }
 

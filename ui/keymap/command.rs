@@ -69,8 +69,9 @@ impl fmt::Display for Command {
     }
 }
 
-/// A level of the drill-down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A level of the drill-down, by these names in messages: `EstimatedCode` is `estimated-code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Screen {
     /// The top-down tree.
     Tree,
@@ -100,6 +101,12 @@ pub enum Screen {
     Intervals,
 }
 
+impl fmt::Display for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl Screen {
     /// Whether it shows a part of an estimate.
     pub fn is_estimate(self) -> bool {
@@ -115,25 +122,6 @@ impl Screen {
     /// Whether it shows a part of a comparison.
     pub fn is_comparison(self) -> bool {
         matches!(self, Screen::Comparison | Screen::ComparedCode)
-    }
-
-    /// Its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Screen::Tree => "tree",
-            Screen::Functions => "functions",
-            Screen::Blocks => "blocks",
-            Screen::Block => "block",
-            Screen::Estimate => "estimate",
-            Screen::EstimatedFunctions => "estimated-functions",
-            Screen::EstimatedCode => "estimated-code",
-            Screen::EstimatedSource => "estimated-source",
-            Screen::EstimatedBlock => "estimated-block",
-            Screen::Comparison => "comparison",
-            Screen::ComparedCode => "compared-code",
-            Screen::Calls => "calls",
-            Screen::Intervals => "intervals",
-        }
     }
 }
 

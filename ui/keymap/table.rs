@@ -295,7 +295,7 @@ pub fn markdown() -> String {
             the whole text.\n";
     out += CONFIG_FILE;
     for theme in Theme::ALL {
-        let _ = writeln!(out, "| `{}` | {} |", theme.name(), theme.help());
+        let _ = writeln!(out, "| `{theme}` | {} |", theme.help());
     }
     out += "\nColours are the terminal's sixteen. With `NO_COLOR` the theme is `mono`.\n";
     out
@@ -331,7 +331,7 @@ pub fn template() -> String {
          # The settings that are commented out are the defaults.\n\n",
     );
     for theme in Theme::ALL {
-        let _ = writeln!(out, "# \"{}\": {}", theme.name(), theme.help());
+        let _ = writeln!(out, "# \"{theme}\": {}", theme.help());
     }
     out += "# theme = \"default\"\n\n# ASCII characters only\n# ascii = false\n\n# Wheel and clicks; the terminal then selects text with Shift only\n# mouse = false\n\n[keys]\n";
     for binding in KEYMAP {

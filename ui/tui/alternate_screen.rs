@@ -54,9 +54,6 @@ pub struct AlternateScreen {
 impl AlternateScreen {
     /// Takes the terminal, and its `mouse`; other processes can neither write to it nor read from it if their output
     /// goes to `caught`.
-    ///
-    /// # Errors
-    /// It is not a terminal, or cannot be set up.
     pub fn open(caught: Option<File>, mouse: bool) -> Result<Self> {
         MOUSE.store(mouse, Ordering::SeqCst);
         REDIRECT.store(caught.is_some(), Ordering::SeqCst);
@@ -91,9 +88,6 @@ impl AlternateScreen {
     }
 
     /// Shows the state.
-    ///
-    /// # Errors
-    /// The terminal is gone.
     pub fn draw(&mut self, state: &State) -> std::io::Result<()> {
         let area = area();
         if self.terminal.get_frame().area() != area {

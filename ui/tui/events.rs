@@ -42,9 +42,6 @@ pub fn ending_signals() -> SigSet {
 
 /// Turns signals that end, stop and continue the program into messages. Must be called before any other thread starts, because they
 /// inherit the blocked signals.
-///
-/// # Errors
-/// The signals cannot be blocked.
 pub fn catch_signals(to: Sender<Message>) -> Result<()> {
     let mut caught = ending_signals();
     [Signal::SIGTSTP, Signal::SIGCONT].into_iter().for_each(|signal| caught.add(signal));
@@ -157,9 +154,6 @@ pub struct Output {
 
 impl Output {
     /// Begins to catch; what is written to the file goes to the screen.
-    ///
-    /// # Errors
-    /// There is no pipe.
     pub fn catch(to: Sender<Message>) -> Result<(Self, File)> {
         let failed = |e: nix::Error| Error::failed("cannot catch output").because(e.desc());
         let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(failed)?;

@@ -23,9 +23,6 @@ const PROGRESS: Duration = Duration::from_millis(250);
 const AT_ONCE: usize = 1000;
 
 /// Opens the drill-down and runs it until the user quits.
-///
-/// # Errors
-/// The config file is invalid; the terminal cannot be set up; the subject cannot be read.
 pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
     let config = config::load(settings.config.as_deref())?;
     let (to, messages) = channel();
@@ -154,32 +151,18 @@ impl Program {
 
     /// Handles a message; whether the picture may have changed.
     fn take(&mut self, message: Message, screen: &mut AlternateScreen) -> bool {
-        let action = match message {
-            Message::Input(event) => events::action(&event, &self.state),
-            Message::Action(action) => Some(action),
-            Message::Stop => {
-                screen.stop();
-                return true;
-            }
-            Message::Continued => {
-                screen.resume();
-                return true;
-            }
-            Message::Signal(signal) => {
-                self.ended = Some(End::Signal(signal));
-                None
-            }
-            Message::Failed(error) => {
-                self.ended = Some(End::Failed(error));
-                None
-            }
-            Message::Gone => {
-                self.ended = Some(End::Signal(nix::libc::SIGHUP));
-                None
-            }
-        };
-        let Some(action) = action else { return false };
-        self.act(action, screen);
+        match message {
+            Message::Input(event) => match events::action(&event, &self.state) {
+                Some(action) => self.act(action, screen),
+                None => return false,
+            },
+            Message::Action(action) => self.act(action, screen),
+            Message::Stop => screen.stop(),
+            Message::Continued => screen.resume(),
+            Message::Signal(signal) => self.ended = Some(End::Signal(signal)),
+            Message::Failed(error) => self.ended = Some(End::Failed(error)),
+            Message::Gone => self.ended = Some(End::Signal(nix::libc::SIGHUP)),
+        }
         true
     }
 

@@ -1,6 +1,7 @@
 //! The options of `tdtool block`.
 
 use crate::cli::code::{Named, initial_values};
+use crate::cli::options::number;
 use crate::settings::Settings;
 use bench::{ClockSource, Init, MAX_COPIES, Options, Pmu};
 use clap::{Args, ValueEnum};
@@ -274,10 +275,6 @@ enum Clock {
     Auto,
     Tsc,
     Pmu,
-}
-
-fn number(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(least..=most)
 }
 
 impl Knobs {

@@ -4,6 +4,7 @@
 use super::arguments::{BlockArgs, Format};
 use super::progress::BatchProgress;
 use crate::cli::files::{self, page, print, read_file};
+use crate::cli::measure::exit_code;
 use crate::message;
 use bench::batch::rows::{self, Row};
 use bench::batch::{self, Step};
@@ -92,7 +93,7 @@ pub fn measure_rows(
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     let what = format!("interrupted: {} of {} rows written", progress.rows(), rows.len());
     message::print("note", &what, None, Some("rerun with --resume to continue"));
-    Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
+    Ok(exit_code(128 + signal))
 }
 
 /// The CPU of each job; a single job runs where the scheduler puts it.

@@ -10,6 +10,7 @@ pub use arguments::BlockArgs;
 
 use super::code::{self, Named, located, one_block, without_exit};
 use super::files::{page, print, rows_have_a_batch};
+use super::measure::exit_code;
 use super::options::Global;
 use crate::message::note;
 use crate::settings::{BlockRequest, Next, Settings, Subject};
@@ -56,7 +57,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     if args.tui && terminal::is_interactive() {
         return drill_down(settings, requests);
     }
-    let shown = progress::show(&options.progress);
+    let shown = progress::show_step(&options.progress);
     let signals = Signals::catch()?;
     let progress = options.progress.clone();
     let stop = || progress.cancel();
@@ -72,7 +73,7 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
             true => "interrupted; what was measured until then is above",
             false => "interrupted before anything was measured",
         });
-        return Ok(Next::Exit(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))));
+        return Ok(Next::Exit(exit_code(128 + signal)));
     }
     let ran = |r: &BlockReport| matches!(r.measurement.status, Status::Ok | Status::Unstable);
     let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -1,11 +1,9 @@
 //! Progress on standard error: of a batch a bar on a terminal, else a line every ten seconds; of a block the current step.
 
+use crate::cli::progress::Clock;
 use crate::terminal;
 use bench::{Progress, Status};
 use std::io::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time between updates on a terminal, and between lines elsewhere.
@@ -160,57 +158,20 @@ const DELAY: Duration = Duration::from_secs(1);
 /// Time between updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows the step until it is dropped, then clears the line.
-pub struct CurrentStep {
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Shows the step that `watch` reports.
-pub fn show(watch: &Progress) -> CurrentStep {
-    let ended = Arc::new(AtomicBool::new(false));
-    let thread = terminal::shows_progress().then(|| {
-        let (watch, ended) = (watch.clone(), ended.clone());
-        std::thread::spawn(move || draw(&watch, &ended))
-    });
-    CurrentStep { ended, thread }
-}
-
-fn draw(watch: &Progress, ended: &AtomicBool) {
-    let start = Instant::now();
-    let mut drawn = false;
-    while !ended.load(Ordering::Relaxed) {
-        std::thread::park_timeout(INTERVAL);
-        if start.elapsed() < DELAY || ended.load(Ordering::Relaxed) {
-            continue;
+/// Shows the step that `watch` reports until the clock is dropped; nothing where standard error is no terminal.
+pub fn show_step(watch: &Progress) -> Option<Clock> {
+    let watch = watch.clone();
+    let line = move |elapsed: Duration| {
+        if elapsed < DELAY {
+            return String::new();
         }
+        let step = watch.step();
+        let step = if step.is_empty() { "measuring" } else { &*step };
+        let line = format!("{} s, {} passes; {step}", elapsed.as_secs(), watch.passes());
         let room = terminal::columns(&std::io::stderr()).unwrap_or(80) - 1;
-        let line = line(&watch.step(), start.elapsed().as_secs(), watch.passes());
-        let line: String = line.chars().take(room).collect();
-        let mut err = std::io::stderr().lock();
-        // A failure to show the step does not end the measurement.
-        let _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());
-        drawn = true;
-    }
-    if drawn {
-        let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
-    }
-}
-
-fn line(step: &str, seconds: u64, passes: u32) -> String {
-    let step = if step.is_empty() { "measuring" } else { step };
-    format!("{seconds} s, {passes} passes; {step}")
-}
-
-impl Drop for CurrentStep {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A panic in it costs nothing but the display.
-            let _ = thread.join();
-        }
-    }
+        line.chars().take(room).collect()
+    };
+    terminal::shows_progress().then(|| Clock::of(INTERVAL, line))
 }
 
 #[cfg(test)]

@@ -283,9 +283,6 @@ fn split_at_commas(text: &str) -> Vec<&str> {
 }
 
 /// Refuses a loop of several blocks where only one can be measured.
-///
-/// # Errors
-/// It is such a loop.
 pub fn one_block(located: &Located) -> Result<()> {
     let Some(of @ 2..) = located.loop_blocks else { return Ok(()) };
     Err(Error::usage("a loop of several blocks is measured with the program's values")

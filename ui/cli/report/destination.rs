@@ -13,6 +13,7 @@ use report::render::report::text::{Style, render};
 use report::render::{firefox, json, trace};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
@@ -56,16 +57,11 @@ struct Stream {
     columns: Option<usize>,
 }
 
-fn stdout() -> Stream {
-    let out = std::io::stdout();
-    let (is_terminal, columns) = (out.is_terminal(), terminal::columns(&out));
-    Stream { name: "standard output", out: Box::new(out), is_terminal, columns }
-}
-
-fn stderr() -> Stream {
-    let out = std::io::stderr();
-    let (is_terminal, columns) = (out.is_terminal(), terminal::columns(&out));
-    Stream { name: "standard error", out: Box::new(out), is_terminal, columns }
+impl Stream {
+    fn of(name: &'static str, out: impl Write + IsTerminal + AsFd + 'static) -> Self {
+        let (is_terminal, columns) = (out.is_terminal(), terminal::columns(&out));
+        Self { name, out: Box::new(out), is_terminal, columns }
+    }
 }
 
 impl Destination {
@@ -77,7 +73,10 @@ impl Destination {
         // Standard output is the command's, as with `perf stat`.
         let beside =
             args.output.is_none() && args.format == Format::Text && !args.command.is_empty();
-        let stream = if beside { stderr() } else { stdout() };
+        let stream = match beside {
+            true => Stream::of("standard error", std::io::stderr()),
+            false => Stream::of("standard output", std::io::stdout()),
+        };
         let is_terminal = path.is_none() && stream.is_terminal;
         let to = match path {
             None => To::Stream(stream.name, stream.out),

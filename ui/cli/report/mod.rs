@@ -7,7 +7,9 @@ mod destination;
 pub use arguments::ReportArgs;
 
 use super::files::print;
-use super::measure::{note_blocked, note_interrupted, note_remedy, note_unused, status, usage};
+use super::measure::{
+    exit_code, note_blocked, note_interrupted, note_remedy, note_unused, status, usage,
+};
 use super::options::Global;
 use super::progress::{self, Clock, Progress};
 use super::recordings::reading;
@@ -188,7 +190,7 @@ fn of_measurement(
     if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
         return Err(error);
     }
-    Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
+    Ok(failed.unwrap_or_else(|| status(&outcome)))
 }
 
 /// Notes where the folded stacks and the flame graph are.
@@ -255,7 +257,7 @@ pub fn run_regions(args: &ReportArgs, settings: &Settings) -> Result<ExitCode> {
         None if beside => message::plain(&tma::text::lines(&text)),
         None => print(&text)?,
     }
-    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+    Ok(exit_code(code))
 }
 
 /// With what a tree per region is measured, or estimated.

@@ -314,9 +314,6 @@ impl Sampled {
     }
 
     /// Estimates it; steps are sent as they begin.
-    ///
-    /// # Errors
-    /// It cannot be run again or estimated here; it was interrupted.
     pub fn estimate(&self, settings: &Settings, queue: &Queue) -> Result<Estimate> {
         silence();
         let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;

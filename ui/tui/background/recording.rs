@@ -154,9 +154,6 @@ fn attribute(
 }
 
 /// The samples that a filter lets through, by function.
-///
-/// # Errors
-/// The recording cannot be read.
 pub fn profile_of(
     recording: &Stream,
     filter: &SampleFilter,

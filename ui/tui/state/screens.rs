@@ -51,6 +51,27 @@ pub struct State {
     pub frozen: bool,
 }
 
+/// The cursor of the screen that a state shows, as this kind of reference.
+macro_rules! list {
+    ($state:ident, $($reference:tt)+) => {
+        match $state.screen() {
+            Screen::Tree => $($reference)+ $state.tree.list,
+            Screen::Functions => $($reference)+ $state.functions.list,
+            Screen::Blocks => $($reference)+ $state.blocks.list,
+            Screen::Block => $($reference)+ $state.block.list,
+            Screen::Estimate => $($reference)+ $state.estimate.program.list,
+            Screen::EstimatedFunctions => $($reference)+ $state.estimate.functions.list,
+            Screen::EstimatedCode => $($reference)+ $state.estimate.code.list,
+            Screen::EstimatedSource => $($reference)+ $state.estimate.source.list,
+            Screen::EstimatedBlock => $($reference)+ $state.estimate.list,
+            Screen::Comparison => $($reference)+ $state.comparison.functions.list,
+            Screen::ComparedCode => $($reference)+ $state.comparison.code.list,
+            Screen::Calls => $($reference)+ $state.calls.list,
+            Screen::Intervals => $($reference)+ $state.intervals.list,
+        }
+    };
+}
+
 impl State {
     /// The counts shown: those that were asked for, else those of the recorded branches of the event that is shown.
     pub fn counts(&self) -> Option<&Counts> {
@@ -101,38 +122,12 @@ impl State {
 
     /// The cursor of the screen that is shown.
     pub fn list(&self) -> &List {
-        match self.screen() {
-            Screen::Tree => &self.tree.list,
-            Screen::Functions => &self.functions.list,
-            Screen::Blocks => &self.blocks.list,
-            Screen::Block => &self.block.list,
-            Screen::Estimate => &self.estimate.program.list,
-            Screen::EstimatedFunctions => &self.estimate.functions.list,
-            Screen::EstimatedCode => &self.estimate.code.list,
-            Screen::EstimatedSource => &self.estimate.source.list,
-            Screen::EstimatedBlock => &self.estimate.list,
-            Screen::Calls => &self.calls.list,
-            Screen::Intervals => &self.intervals.list,
-            screen => &self.comparison.rows(screen).list,
-        }
+        list!(self, &)
     }
 
     /// See [`State::list`].
     pub fn list_mut(&mut self) -> &mut List {
-        match self.screen() {
-            Screen::Tree => &mut self.tree.list,
-            Screen::Functions => &mut self.functions.list,
-            Screen::Blocks => &mut self.blocks.list,
-            Screen::Block => &mut self.block.list,
-            Screen::Estimate => &mut self.estimate.program.list,
-            Screen::EstimatedFunctions => &mut self.estimate.functions.list,
-            Screen::EstimatedCode => &mut self.estimate.code.list,
-            Screen::EstimatedSource => &mut self.estimate.source.list,
-            Screen::EstimatedBlock => &mut self.estimate.list,
-            Screen::Calls => &mut self.calls.list,
-            Screen::Intervals => &mut self.intervals.list,
-            screen => &mut self.comparison.rows_mut(screen).list,
-        }
+        list!(self, &mut)
     }
 
     /// Whether a row matches a search.

@@ -147,7 +147,6 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             function.map(|f| ("the function", f.name.clone()))
         }
         Screen::Blocks => selected_code(state),
-        Screen::Estimate => None,
         Screen::EstimatedFunctions => {
             let function = state.estimate.function_at(state.estimate.functions.list.at);
             function.map(|f| ("the function", f.name.clone()))
@@ -156,7 +155,6 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             let piece = state.estimate.piece_at(state.estimate.code.list.at);
             piece.and_then(|(_, row)| Some(("the address", row.start?.to_string())))
         }
-        Screen::EstimatedSource => None,
         Screen::EstimatedBlock => {
             let row = state.estimate.shown()?;
             let bytes: String = row.code.iter().map(|one| one.bytes.as_str()).collect();
@@ -170,7 +168,7 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
                 None => Some(("the function", row.time.id.clone())),
             }
         }
-        Screen::Intervals => None,
+        Screen::Estimate | Screen::EstimatedSource | Screen::Intervals => None,
         Screen::Calls => {
             let row = state.calls.row(state.calls.list.at)?;
             Some(("the function", row.function().name.clone()))
@@ -199,7 +197,7 @@ fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
 
 /// Asks for the file to save the screen in.
 pub fn ask_screen(state: &mut State) {
-    let text = format!("tdtool-{}.txt", state.screen().name());
+    let text = format!("tdtool-{}.txt", state.screen());
     let row = state.list().at;
     state.prompt = Some(Prompt { ask: Ask::Export, text, row, before: String::new() });
 }
