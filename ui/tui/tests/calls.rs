@@ -1,7 +1,7 @@
 //! Callers and callees of functions.
 
 use super::example::measured;
-use super::typing::{arrives, picture, types};
+use super::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Failure, State};

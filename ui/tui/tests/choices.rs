@@ -1,7 +1,7 @@
 //! The user's choices: other samples, other keys, what is copied and saved.
 
 use super::example::{block_report, hot, measured};
-use super::typing::{arrives, picture, types};
+use super::{arrives, picture, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Counts, Failure, Loads, SampleFilter, Searchable, State};

@@ -1,6 +1,6 @@
 //! Two measurements side by side.
 
-use super::typing::{arrives, picture, types};
+use super::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;

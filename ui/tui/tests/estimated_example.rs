@@ -1,7 +1,7 @@
 //! An invented estimate.
 
+use super::arrives;
 use super::example::{hot, report};
-use super::typing::arrives;
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::look::Look;

@@ -1,6 +1,6 @@
 //! An invented program: its tree, its functions, the blocks of one of them, a measured block.
 
-use super::typing::arrives;
+use super::arrives;
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::look::Look;

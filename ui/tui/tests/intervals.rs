@@ -1,7 +1,7 @@
 //! Intervals over time: a run of three phases, zoomed, and the functions of one of them.
 
 use super::example::{hot, measured, report};
-use super::typing::{arrives, picture, types};
+use super::{arrives, picture, types};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{SampleFilter, Searchable, State};
 use crate::tui::update::update;

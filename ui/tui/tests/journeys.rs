@@ -1,7 +1,7 @@
 //! Journeys: what a user types, and where that leads.
 
 use super::example::{annotated, block_report, hot, measured, report};
-use super::typing::{arrives, picture, types};
+use super::{arrives, picture, types};
 use crate::keymap::{KEYMAP, Screen};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;

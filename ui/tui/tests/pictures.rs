@@ -1,18 +1,15 @@
-//! Every screen at four sizes, compared with the pictures in `ui/tui/tests/pictures/`. After an intended
-//! change: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then review the difference.
+//! Every screen at four sizes, compared with its snapshot.
 
 use super::estimated_example::{estimated, sampled};
 use super::example::{annotated, block_report, measured};
-use super::typing::{arrives, picture, types};
+use super::{arrives, assert_shown, picture, types};
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::state::State;
 use crate::tui::update::update;
 use std::fmt::Write as _;
-use std::path::Path;
 
 const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (40, 10), (20, 5)];
 
-/// Compares, or writes.
 fn check(name: &str, prepare: impl Fn(&mut State)) {
     check_from(name, measured, prepare);
 }
@@ -25,14 +22,7 @@ fn check_from(name: &str, first: fn() -> State, prepare: impl Fn(&mut State)) {
         prepare(&mut state);
         let _ = writeln!(text, "{columns} x {rows}\n{}", picture(&state));
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ui/tui/tests/pictures");
-    let path = folder.join(format!("{name}.txt"));
-    if std::env::var_os("TDTOOL_PICTURES").is_some() {
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(&path, &text).expect("written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(expected, text, "{} differs:\n{text}", path.display());
+    assert_shown(name, &text);
 }
 
 #[test]
