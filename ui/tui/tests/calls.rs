@@ -1,7 +1,7 @@
 //! Callers and callees of functions.
 
 use super::example::measured;
-use super::{arrives, picture, types};
+use super::{arrives, assert_shows, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Failure, State};
@@ -34,24 +34,13 @@ fn from_a_function_to_its_caller_and_back() {
     let mut state = measured();
     let asked = types(&mut state, "Enter c");
     assert_eq!(asked, [Effect::Calls("multiply".into())]);
-    assert!(picture(&state).contains("reading call chains"), "{}", picture(&state));
+    assert_shows("calls-reading", &state);
     answered(&mut state, "memset", Err(Failure::NotYet));
     answered(&mut state, "multiply", Ok(Box::new(calls())));
-    let screen = picture(&state);
-    for text in [
-        "calls of multiply",
-        "90.0 % of all samples (3,600)",
-        "81.0 %",
-        "called by   75.0 %",
-        "test  matmul",
-        "(its own code)",
-        "memset  matmul",
-    ] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("calls", &state);
     let asked = types(&mut state, "j Enter");
     assert_eq!(asked, [Effect::Calls("test(int)".into())]);
-    assert!(picture(&state).contains("calls of multiply › calls of test"), "{}", picture(&state));
+    assert_shows("calls-of-calls", &state);
     answered(&mut state, "test(int)", Ok(Box::new(calls())));
     let asked = types(&mut state, "Esc");
     assert_eq!(asked, [Effect::Calls("multiply".into())]);
@@ -67,10 +56,10 @@ fn its_own_code_is_no_function_to_follow_and_a_missing_chain_says_what_to_do() {
     types(&mut state, "Enter Enter c");
     answered(&mut state, "multiply", Ok(Box::new(calls())));
     assert_eq!(types(&mut state, "j j Enter"), []);
-    assert!(picture(&state).contains("no function to follow"), "{}", picture(&state));
+    assert_shows("calls-own-code", &state);
     types(&mut state, "Esc c");
     answered(&mut state, "multiply", Err(Failure::NoChains));
-    assert!(picture(&state).contains("record -g"), "{}", picture(&state));
+    assert_shows("calls-without-chains", &state);
 }
 
 #[test]
@@ -87,5 +76,5 @@ fn chains_without_frame_pointers_say_so_at_every_size() {
     let mut state = measured();
     types(&mut state, "Enter c");
     answered(&mut state, "multiply", Ok(Box::new(Calls { is_cut: true, ..calls() })));
-    assert!(picture(&state).contains("-fno-omit-frame-pointer"), "{}", picture(&state));
+    assert_shows("calls-cut", &state);
 }

@@ -1,7 +1,7 @@
 //! The user's choices: other samples, other keys, what is copied and saved.
 
 use super::example::{block_report, hot, measured};
-use super::{arrives, picture, types};
+use super::{arrives, assert_shown, assert_shows, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Counts, Failure, Loads, SampleFilter, Searchable, State};
@@ -25,16 +25,15 @@ fn with_events(state: &mut State) {
 fn with_several_events_each_function_shows_its_top_event() {
     let mut state = measured();
     types(&mut state, "Enter j j");
-    assert!(!picture(&state).contains("top event"), "one event needs no column");
+    assert_shows("functions-of-one-event", &state);
     with_events(&mut state);
-    let screen = picture(&state);
-    assert!(screen.contains("cycles (event 1 of 2)") && screen.contains("75 % stores"), "{screen}");
+    assert_shows("functions-of-two-events", &state);
     let asked = types(&mut state, "Tab");
     assert_eq!(
         asked,
         [Effect::Profile(SampleFilter { event: Some(1), ..SampleFilter::default() })]
     );
-    assert!(picture(&state).contains("reading samples"), "the old numbers disappear at once");
+    assert_shows("functions-reading", &state);
     assert_eq!(types(&mut state, "Enter"), [], "nothing to drill into meanwhile");
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     let row = state.functions.row(state.functions.list.at).expect("one");
@@ -91,9 +90,9 @@ fn sorting_by_line_notes_which_functions_have_one() {
     let mut many = hot();
     many.functions = many.functions.iter().cycle().take(101).cloned().collect();
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(many)));
-    assert!(!picture(&state).contains("source lines only of"));
+    assert_shows("functions-many", &state);
     types(&mut state, "s s s");
-    assert!(picture(&state).contains("source lines only of the 100"), "{}", picture(&state));
+    assert_shows("functions-many-by-line", &state);
 }
 
 #[test]
@@ -103,23 +102,21 @@ fn samples_of_one_thread() {
     let threads = vec![thread(11, "main", 3000), thread(12, "worker", 1000)];
     arrives(&mut state, BackgroundResult::Threads(threads));
     types(&mut state, "Enter T");
-    assert!(picture(&state).contains("all, or main (11), worker (12)"), "{}", picture(&state));
+    assert_shows("functions-thread-prompt", &state);
     let asked = types(&mut state, "work Enter");
     let worker = SampleFilter { threads: vec!["worker".into()], ..SampleFilter::default() };
     assert_eq!(asked, [Effect::Profile(worker)], "a part of the name will do");
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
-    assert!(picture(&state).contains("only thread worker"), "{}", picture(&state));
+    assert_shows("functions-of-a-thread", &state);
     assert_eq!(types(&mut state, "T x Enter"), [], "there is no thread workerx");
-    assert!(picture(&state).contains("no thread workerx has samples"), "{}", picture(&state));
+    assert_shows("functions-no-such-thread", &state);
 }
 
 #[test]
 fn functions_of_the_rows_module() {
     let mut state = measured();
     types(&mut state, "Enter j j m");
-    let screen = picture(&state);
-    assert!(screen.contains("memset") && !screen.contains("multiply"), "{screen}");
-    assert!(screen.contains("only libc.so.6"), "{screen}");
+    assert_shows("functions-of-a-module", &state);
     types(&mut state, "m");
     assert_eq!(state.functions.rows.len(), 5);
     let row = state.functions.row(state.functions.list.at).expect("one");
@@ -139,7 +136,7 @@ fn copy_takes_what_is_at_the_cursor() {
     assert_eq!(copied(&mut state, "Enter y"), "0x1953", "an instruction's address");
     let body = "f20f59064801d6ffc975f5";
     assert_eq!(copied(&mut state, "k y"), body, "on a block's head: its bytes");
-    assert!(picture(&state).contains("OSC 52"), "{}", picture(&state));
+    assert_shows("blocks-copied", &state);
     assert_eq!(copied(&mut state, "Enter y"), body);
 }
 
@@ -151,14 +148,10 @@ fn the_screen_is_saved_as_text_with_all_its_rows() {
     let asked = types(&mut state, "Enter G P Enter");
     let [Effect::Save(path, text)] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!(path, &PathBuf::from(name));
-    for part in ["functions", "multiply", "memset", "clear_page", "4,000 samples"] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
-    let rows = text.lines().filter(|line| line.contains(" % ") && line.contains("matmul"));
-    assert_eq!(rows.count(), 3, "every row once: {text}");
+    assert_shown("functions-saved", text);
     assert_eq!((state.size, state.functions.list.at), ((60, 8), 4), "nothing has moved");
     arrives(&mut state, BackgroundResult::Saved(path.clone(), Err(Failure::Exists)));
-    assert!(picture(&state).contains("not saved in tdtool-functions.txt"), "{}", picture(&state));
+    assert_shows("functions-not-saved", &state);
 }
 
 #[test]
@@ -193,8 +186,7 @@ fn keys_of_the_config_file_work_and_are_shown() {
         ("help".to_owned(), vec!["F2".to_owned()]),
     ]);
     state.keys = Keymap::with(&changes).expect("a keymap");
-    assert!(picture(&state).contains("F2 help"), "{}", picture(&state));
-    assert!(picture(&state).contains("x drill"), "{}", picture(&state));
+    assert_shows("tree-other-keys", &state);
     types(&mut state, "Enter");
     assert_eq!(state.path.len(), 1, "the old key is gone");
     types(&mut state, "x");
@@ -208,7 +200,7 @@ fn freezing_also_holds_functions() {
     let mut newer = hot();
     newer.functions[0].share = 0.123;
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(newer)));
-    assert!(!picture(&state).contains("12.30 %"), "{}", picture(&state));
+    assert_shows("functions-frozen", &state);
     types(&mut state, "z");
-    assert!(picture(&state).contains("12.30 %"), "{}", picture(&state));
+    assert_shows("functions-unfrozen", &state);
 }

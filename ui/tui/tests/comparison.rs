@@ -1,6 +1,6 @@
 //! Two measurements side by side.
 
-use super::{arrives, picture, types};
+use super::{arrives, assert_shows, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
@@ -98,35 +98,16 @@ pub fn compared_functions(count: usize) -> State {
 fn from_the_program_to_the_loop_that_gained() {
     let mut state = State::new(Screen::Comparison, Look::default());
     update(&mut state, Action::Resize(110, 24));
-    assert!(picture(&state).contains("reading both"), "{}", picture(&state));
+    assert_shows("comparison-reading", &state);
     arrives(&mut state, BackgroundResult::Compared(Ok(Searchable::boxed(compared()))));
-    let screen = picture(&state);
-    for text in [
-        "comparison of A and B",
-        "1000.0 ±10.0 ms in A, 650.0 ±10.0 ms in B: -350.0 ms. Memory Bound -380.0 ms.",
-        "bound in A, retiring in B.",
-        "A: old.json; B: new.json",
-        "-400.0 ms    500.0 ms    100.0 ms │ ▊           █▌  ▊   │ ▊           █▌  ▊   chase(node*)  mix",
-        "only in B           -     50.0 ms │                     │ ▊",
-    ] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("comparison", &state);
     types(&mut state, "j Enter");
-    let screen = picture(&state);
-    for text in [
-        "› chase",
-        "↺ loop 0x1140 -> 0x2240: 490.0",
-        "Cycles an entry: 212.50 and 4.25; entries: 1,000,000",
-        "block 0x1130 -> 0x2230",
-    ] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
-    assert!(!screen.contains("0x1180"), "a loop of another function: {screen}");
+    assert_shows("compared-code", &state);
     assert_eq!(types(&mut state, "Enter y"), [Effect::Copy("0x1140".into())]);
     types(&mut state, "Esc");
     assert_eq!((state.screen(), state.list().at), (Screen::Comparison, 1));
     types(&mut state, "g Enter");
-    assert!(picture(&state).contains("0x1180"), "all loops of the program: {}", picture(&state));
+    assert_shows("compared-code-of-all", &state);
 }
 
 #[test]
@@ -134,7 +115,7 @@ fn a_filter_finds_functions_and_the_saved_document_is_that_of_diff() {
     let mut state = opened();
     types(&mut state, "f div Enter");
     assert_eq!(state.list().rows, 1, "{}", picture(&state));
-    assert!(picture(&state).contains("+1.0 ms, within the errors"), "{}", picture(&state));
+    assert_shows("comparison-filtered", &state);
     types(&mut state, "P");
     update(&mut state, Action::Edit(crate::keymap::Edit::EraseAll));
     let asked = types(&mut state, "a.json Enter");
@@ -146,13 +127,13 @@ fn a_filter_finds_functions_and_the_saved_document_is_that_of_diff() {
 
 #[test]
 fn what_has_no_functions_says_what_has() {
-    for (result, wanted) in [
-        (Err(Error::failed("cannot read b.json").into()), "cannot read b.json"),
-        (Ok(Searchable::boxed(Diff { code: None, ..compared() })), "report --estimate"),
+    for (result, name) in [
+        (Err(Error::failed("cannot read b.json").into()), "comparison-unreadable"),
+        (Ok(Searchable::boxed(Diff { code: None, ..compared() })), "comparison-without-functions"),
     ] {
         let mut state = State::new(Screen::Comparison, Look::default());
         arrives(&mut state, BackgroundResult::Compared(result));
-        assert!(picture(&state).contains(wanted), "{}", picture(&state));
+        assert_shows(name, &state);
         assert_eq!(types(&mut state, "Enter y P Esc Esc H"), []);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::estimated_example::{estimate, estimated, parts, sampled};
 use super::example::{block_report, report};
-use super::{arrives, picture, types};
+use super::{arrives, assert_shows, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
@@ -16,40 +16,20 @@ use report::documents::{Report, Source};
 fn from_the_program_to_the_instructions_and_a_measured_block() {
     let mut state = estimated();
     types(&mut state, "Enter");
-    let screen = picture(&state);
-    assert!(screen.contains("Memory Bound: 70 % (67-74 %)"), "the answer first: {screen}");
-    assert!(screen.contains("not divided") && screen.contains("core bound"), "{screen}");
+    assert_shows("estimated-functions-first", &state);
     types(&mut state, "Enter");
-    let screen = picture(&state);
-    assert!(screen.contains("↺ loop 0x1140..0x1147") && screen.contains("212.50"), "{screen}");
-    assert_eq!(state.estimate.code.shown.len(), 2, "the loop of one block comes once: {screen}");
+    assert_shows("estimated-code-of-a-function", &state);
+    assert_eq!(state.estimate.code.shown.len(), 2, "the loop of one block comes once");
     types(&mut state, "Enter");
-    let screen = picture(&state);
-    for text in [
-        "212.50 of an iteration in the program; 4.00 in isolation, bound",
-        "by dependency",
-        "1,234,567",
-        "1,000 iterations of an entry",
-        "not known: branches were not recorded",
-        "4.00 cycles of an iteration",
-        "share Re Sp Fe Be ?    instruction",
-        "  2.00 %          █▋    ● 1140  mov rax,qword ptr [rax]    L3 20 %, DRAM 80 %",
-    ] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("estimated-block-of-a-function", &state);
     let asked = types(&mut state, "Enter");
     assert_eq!(asked, [Effect::Measure(1, vec![0x48, 0x8b, 0x00, 0xff, 0xc9, 0x75, 0xf9])]);
     arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
-    let screen = picture(&state);
-    let note = "note: 212.50 cycles of an iteration in the program; in isolation its data is in";
-    let lines: Vec<&str> = screen.lines().collect();
-    let at = lines.iter().position(|line| line.contains("core cycles per iteration")).unwrap();
-    assert!(lines[at + 1..at + 8].iter().any(|line| line.contains(note)), "{screen}");
+    assert_shows("estimated-block-measured", &state);
     types(&mut state, "Esc Esc Esc");
     assert_eq!(state.path, [Screen::Estimate, Screen::EstimatedFunctions]);
     types(&mut state, "j j Enter");
-    let screen = picture(&state);
-    assert!(screen.contains("the kernel's time is not analysed"), "{screen}");
+    assert_shows("estimated-code-of-the-kernel", &state);
 }
 
 #[test]
@@ -58,46 +38,21 @@ fn the_cursor_starts_on_the_bottleneck() {
     document.program.bottleneck = Bottleneck(Some(Part::MemoryBound));
     let mut state = sampled();
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(document)));
-    let screen = picture(&state);
-    let row = screen.lines().find(|line| line.contains("◀")).unwrap_or_default();
-    assert!(row.contains("Memory Bound") && row.contains("bottleneck"), "{screen}");
-    assert_eq!(state.estimate.program.list.at, 7, "the eighth row of the tree: {screen}");
+    assert_shows("estimate-with-a-bottleneck", &state);
+    assert_eq!(state.estimate.program.list.at, 7, "the eighth row of the tree");
 }
 
-/// The first words of the answer, the whole of it where there is room, and the next step.
 #[test]
-fn every_screen_names_its_bottleneck_and_the_next_step() {
-    let walk = |mut state: State, size: (u16, u16), sentences: &[[&str; 2]]| {
-        update(&mut state, Action::Resize(size.0, size.1));
-        for [first, whole] in sentences {
-            let screen = picture(&state);
-            let wanted = if size.0 < 80 { first } else { whole };
-            assert!(screen.contains(wanted), "{wanted} at {size:?} in {screen}");
-            assert!(screen.contains("Enter"), "the next step at {size:?} in {screen}");
-            types(&mut state, "Enter");
-        }
-    };
+fn every_screen_names_the_next_step() {
     for size in [(80, 24), (120, 40), (40, 10)] {
-        let counted = [
-            ["The bottleneck is DRAM Bound", "DRAM Bound, 44.0 % ±1.2. Enter shows the functions."],
-            ["multiply has 90.0 %", "multiply has 90.0 % of the samples; Enter shows"],
-            [
-                "Block 0x1953 has 97 %",
-                "Block 0x1953 has 97 % of the function's samples; Enter measures",
-            ],
-        ];
-        walk(super::example::measured(), size, &counted);
-        let estimates = [
-            ["Undecided between", "Undecided between Core Bound 40 %"],
-            ["Memory Bound: 70 %", "Memory Bound: 70 % (67-74 %) of its time"],
-            ["Memory Bound: 70 %", "Memory Bound: 70 % (67-74 %) of its time"],
-            ["Memory Bound: 70 %", "next: Enter measures it in isolation"],
-        ];
-        walk(estimated(), size, &estimates);
-        let mut offer = sampled();
-        update(&mut offer, Action::Resize(size.0, size.1));
-        let screen = picture(&offer);
-        assert!(screen.contains("e: estimate top-down"), "at {size:?} in {screen}");
+        for (mut state, screens) in [(super::example::measured(), 3), (estimated(), 4)] {
+            update(&mut state, Action::Resize(size.0, size.1));
+            for _ in 0..screens {
+                let screen = picture(&state);
+                assert!(screen.contains("Enter"), "the next step at {size:?} in {screen}");
+                types(&mut state, "Enter");
+            }
+        }
     }
 }
 
@@ -110,11 +65,10 @@ fn a_loop_of_several_paths_is_not_offered_to_be_measured_by_its_code_alone() {
     let mut state = sampled();
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(of)));
     types(&mut state, "Enter Enter Enter");
-    let screen = picture(&state);
-    assert!(!screen.contains("measures it in isolation"), "{screen}");
+    assert_shows("estimated-block-of-several-paths", &state);
     assert_eq!(types(&mut state, "Enter"), []);
     assert_eq!(state.screen(), Screen::EstimatedBlock);
-    assert!(picture(&state).contains("several paths"), "{}", picture(&state));
+    assert_shows("estimated-block-not-measured", &state);
 }
 
 #[test]
@@ -152,24 +106,22 @@ fn filters_and_search_find_functions_and_addresses() {
     types(&mut state, "Enter f div Enter");
     assert_eq!(state.estimate.functions.shown, [1], "{}", picture(&state));
     types(&mut state, "Enter / 0x1168 Enter");
-    assert!(!picture(&state).contains("not found"), "{}", picture(&state));
+    assert_eq!(state.message, None, "it was found");
 }
 
 #[test]
 fn source_lines_have_the_same_bars_and_their_assembly_folded_below() {
     let mut state = estimated();
     types(&mut state, "Enter Enter s");
-    let screen = picture(&state);
-    assert!(screen.contains("mix.c:7 has 58.0 % of the time: memory bound"), "{screen}");
-    assert!(screen.contains("▸    7  p = next[p];") && !screen.contains("mov rax"), "{screen}");
+    assert_shows("estimated-source-folded", &state);
     types(&mut state, "Enter");
-    assert!(picture(&state).contains("● 1140  mov rax,qword ptr [rax]"), "{}", picture(&state));
+    assert_shows("estimated-source-open", &state);
     types(&mut state, "C");
-    assert!(!picture(&state).contains("mov rax"), "{}", picture(&state));
+    assert_shows("estimated-source-folded", &state);
     types(&mut state, "s");
     assert_eq!(state.screen(), Screen::EstimatedCode);
     types(&mut state, "Esc j Enter s");
-    assert!(picture(&state).contains("no debug info (-g)"), "{}", picture(&state));
+    assert_shows("estimated-source-missing", &state);
 }
 
 /// A key of its own saves the evidence for a bug report, once it is there.
@@ -177,10 +129,10 @@ fn source_lines_have_the_same_bars_and_their_assembly_folded_below() {
 fn the_evidence_is_saved_by_a_key_of_its_own() {
     let mut state = estimated();
     assert_eq!(types(&mut state, "W"), []);
-    assert!(picture(&state).contains("no evidence yet"), "{}", picture(&state));
+    assert_shows("estimate-without-evidence", &state);
     arrives(&mut state, BackgroundResult::Evidence("{\"schema\":\"tdtool.evidence/1\"}".into()));
     assert_eq!(types(&mut state, "W"), []);
-    assert!(picture(&state).contains("save the evidence as: tdtool-evidence.json"));
+    assert_shows("estimate-evidence-prompt", &state);
     let saved = types(&mut state, "Enter");
     let text = "{\"schema\":\"tdtool.evidence/1\"}".to_owned();
     assert_eq!(saved, [Effect::Save("tdtool-evidence.json".into(), text)]);
@@ -192,31 +144,17 @@ fn the_evidence_is_saved_by_a_key_of_its_own() {
 #[test]
 fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {
     let mut state = sampled();
-    let first = picture(&state);
-    assert_eq!(state.screen(), Screen::Functions, "{first}");
-    assert!(first.contains("e: estimate top-down without a PMU, up to 5 further runs"), "{first}");
+    assert_eq!(state.screen(), Screen::Functions);
+    assert_shows("sampled-offer", &state);
     assert_eq!(types(&mut state, "e"), [Effect::Estimate]);
     assert_eq!(types(&mut state, "e"), [], "only once");
     let step =
         Step { what: "counts".into(), number: 2, of: 9, seconds_left: Some(17.2), runs: true };
     arrives(&mut state, BackgroundResult::Estimating(step));
-    let screen = picture(&state);
-    assert!(screen.contains("step 2 of 9, about 18 s left: counts"), "{screen}");
+    assert_shows("sampled-estimating", &state);
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     assert_eq!(state.path, [Screen::Estimate]);
-    let screen = picture(&state);
-    for text in [
-        "estimated top-down of ./mix",
-        "Undecided between Core Bound",
-        "94.00 % of the time",
-        "Backend Bound",
-        "37 to 44 %",
-        "measured in isolation",
-        "[kernel]",
-        "is not analysed",
-    ] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("estimate-first", &state);
     assert_eq!(types(&mut state, "Esc"), [], "Esc never quits");
     types(&mut state, "e");
     assert_eq!(state.path, [Screen::Tree, Screen::Functions], "back to the samples");
@@ -234,11 +172,10 @@ fn while_a_command_runs_without_a_pmu_functions_come_first_and_the_estimate_can_
     bare.source = Source::NoPmu;
     bare.nodes.iter_mut().for_each(|node| node.value = None);
     arrives(&mut state, BackgroundResult::Interval(Box::new(bare)));
-    let screen = picture(&state);
-    assert_eq!(state.screen(), Screen::Functions, "not an empty tree: {screen}");
-    assert!(screen.contains("Sampling.") && screen.contains("e: estimate top-down"), "{screen}");
+    assert_eq!(state.screen(), Screen::Functions, "not an empty tree");
+    assert_shows("functions-sampling", &state);
     assert_eq!(types(&mut state, "e"), [], "not before the command has ended");
-    assert!(picture(&state).contains("when the command has ended"), "{}", picture(&state));
+    assert_shows("functions-estimate-ordered", &state);
     let asked = arrives(&mut state, BackgroundResult::Offer("up to 5 further runs".into()));
     assert_eq!(asked, [Effect::Estimate]);
 }
@@ -269,33 +206,22 @@ fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
     arrives(&mut state, BackgroundResult::Estimating(step(3)));
     arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(first_part())));
     assert_eq!(state.path, [Screen::Estimate], "the first screen as soon as there is something");
-    let screen = picture(&state);
-    assert!(screen.contains("So far (step 3 of 9, about 18 s left): Undecided"), "{screen}");
+    assert_shows("estimate-so-far", &state);
     // To the second block of chase, its code, its source, and the functions.
-    let walk = ["Enter", "Enter", "j", "Enter"];
-    let mut before = Vec::new();
-    for keys in walk {
-        types(&mut state, keys);
-        before.push((state.path.clone(), picture(&state)));
-    }
-    assert!(before[3].1.contains("So far") && before[3].1.contains("1147"), "{}", before[3].1);
+    types(&mut state, "Enter Enter j Enter");
+    assert_shows("estimated-block-so-far", &state);
+    let path = state.path.clone();
     arrives(&mut state, BackgroundResult::Estimating(step(4)));
     arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(estimate())));
-    let screen = picture(&state);
-    assert_eq!(state.path, before[3].0, "nobody is taken away from a block: {screen}");
-    assert!(
-        screen.contains("Undecided between Core Bound 40 %") && screen.contains("step 4"),
-        "{screen}"
-    );
+    assert_eq!(state.path, path, "nobody is taken away from a block");
+    assert_shows("estimated-block-renewed", &state);
     types(&mut state, "Esc");
-    let screen = picture(&state);
-    assert_eq!(state.estimate.code.list.at, 1, "the cursor stays on its block: {screen}");
-    assert!(screen.contains("memory bound"), "{screen}");
+    assert_eq!(state.estimate.code.list.at, 1, "the cursor stays on its block");
+    assert_shows("estimated-code-renewed", &state);
     types(&mut state, "Esc");
-    assert!(picture(&state).contains("core bound"), "{}", picture(&state));
+    assert_shows("estimated-functions-renewed", &state);
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
-    let screen = picture(&state);
-    assert!(!screen.contains("So far") && !screen.contains("estimating"), "{screen}");
+    assert_shows("estimated-functions-complete", &state);
     types(&mut state, "e");
     assert_eq!(state.path, [Screen::Tree, Screen::Functions], "back to the samples");
 }
@@ -306,15 +232,13 @@ fn a_newer_estimate_keeps_open_lines_and_follows_functions_that_change_places() 
     types(&mut state, "e");
     arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(first_part())));
     types(&mut state, "Enter Enter s Enter");
-    let load = "mov rax,qword ptr [rax]";
-    assert!(picture(&state).contains(load), "{}", picture(&state));
+    assert_shows("estimated-source-so-far", &state);
     let mut newer = estimate();
     newer.functions.swap(0, 1);
     newer.functions[1].lines[1].text = Some("    p = next[p]; // newer".into());
     arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(newer)));
-    let screen = picture(&state);
-    assert!(screen.contains("// newer") && screen.contains(load), "{screen}");
-    assert_eq!(state.estimate.opened().map(|row| row.name.as_str()), Some("chase"), "{screen}");
+    assert_shows("estimated-source-renewed", &state);
+    assert_eq!(state.estimate.opened().map(|row| row.name.as_str()), Some("chase"));
     let mut without = estimate();
     without.functions.remove(0);
     (without.loops, without.blocks) = (Vec::new(), Vec::new());
@@ -330,7 +254,7 @@ fn an_estimate_does_not_take_the_screen_from_who_reads_code() {
     types(&mut state, "Enter");
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     assert_eq!(state.screen(), Screen::Blocks);
-    assert!(picture(&state).contains("e shows it"), "{}", picture(&state));
+    assert_shows("blocks-estimate-is-here", &state);
 }
 
 #[test]
@@ -338,5 +262,5 @@ fn a_failed_estimate_says_why() {
     let mut state = sampled();
     types(&mut state, "e");
     arrives(&mut state, BackgroundResult::NotEstimated("ptrace is not permitted".into()));
-    assert!(picture(&state).contains("ptrace is not permitted"), "{}", picture(&state));
+    assert_shows("functions-estimate-failed", &state);
 }

@@ -1,7 +1,8 @@
 //! Intervals over time: a run of three phases, zoomed, and the functions of one of them.
 
 use super::example::{hot, measured, report};
-use super::{arrives, picture, types};
+use super::{arrives, assert_shows, picture, types};
+use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{SampleFilter, Searchable, State};
 use crate::tui::update::update;
@@ -38,9 +39,7 @@ fn three_phases_are_found_zoomed_and_lead_to_their_functions() {
     // By hand: 80 columns of half a second.
     let expected = "1".repeat(40) + &"2".repeat(20) + &"3".repeat(20);
     assert_eq!(marks(&screen), expected, "{screen}");
-    for text in ["intervals", "Backend Bound 70.2 %", "Retiring 79.8 %", "20.00 s to 30.00 s"] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("intervals-of-three-phases", &state);
     types(&mut state, "j +");
     assert_eq!(marks(&picture(&state)), "2".repeat(80), "{}", picture(&state));
     types(&mut state, "-");
@@ -56,29 +55,26 @@ fn three_phases_are_found_zoomed_and_lead_to_their_functions() {
         SampleFilter { time: Some((20_000_000_000, 30_000_000_000)), ..Default::default() };
     assert_eq!(types(&mut state, "Enter"), [Effect::Profile(of_phase)]);
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
-    let screen = picture(&state);
-    assert!(screen.contains("intervals › phase 2"), "{screen}");
-    assert!(screen.contains("only from 20.00 s to 30.00 s"), "{screen}");
+    assert_shows("functions-of-a-phase", &state);
     let all = SampleFilter::default();
     assert_eq!(types(&mut state, "Esc"), [Effect::Profile(all)]);
     assert_eq!(state.list().at, 1, "the cursor is where it was");
     assert_eq!(types(&mut state, "Esc"), []);
     // The key from functions: of all samples, and of a phase.
     types(&mut state, "Enter i");
-    let screen = picture(&state);
-    assert!(screen.contains("› intervals") && !screen.contains("functions"), "{screen}");
+    assert_eq!(state.path, [Screen::Tree, Screen::Intervals]);
     assert_eq!(types(&mut state, "Enter").len(), 1);
     assert_eq!(types(&mut state, "i"), [Effect::Profile(SampleFilter::default())]);
     assert_eq!(marks(&picture(&state)), expected);
     types(&mut state, "Esc");
-    assert!(!picture(&state).contains("intervals ›"), "{}", picture(&state));
+    assert_eq!(state.path, [Screen::Tree]);
 }
 
 #[test]
 fn without_intervals_the_key_says_what_has_them() {
     let mut state = measured();
     types(&mut state, "i");
-    assert!(picture(&state).contains("record --interval"), "{}", picture(&state));
+    assert_shows("tree-without-intervals", &state);
 }
 
 /// Without a PMU there are software counts. By hand: 10 and, in eight of the last fifteen seconds, one more: 10.53.
@@ -95,9 +91,7 @@ fn software_counts_have_a_chart_each() {
     }
     types(&mut state, "i");
     let screen = picture(&state);
-    for text in ["CPUs busy, up to 1", "page faults per interval, up to 4001", "page faults 10.5"] {
-        assert!(screen.contains(text), "{text} in {screen}");
-    }
+    assert_shows("intervals-of-software-counts", &state);
     assert_eq!(marks(&screen), "1".repeat(40) + &"2".repeat(40), "{screen}");
 }
 
@@ -114,7 +108,7 @@ fn few_intervals_are_bars_of_their_own() {
     }
     types(&mut state, "i");
     let screen = picture(&state);
-    assert!(screen.contains("3 intervals only; more of them: `tdtool record -I 100`"), "{screen}");
+    assert_shows("intervals-few", &state);
     let bars = screen.lines().filter(|line| line.starts_with('█') && !line.contains("CPUs"));
     let counts: Vec<usize> = bars.map(|line| line.split_whitespace().count()).collect();
     assert!(!counts.is_empty() && counts.iter().all(|count| *count == 3), "{screen}");

@@ -2,7 +2,7 @@
 
 use super::estimated_example::{estimated, sampled};
 use super::example::{annotated, block_report, measured};
-use super::{arrives, assert_shown, picture, types};
+use super::{arrives, assert_shown, assert_shows, picture, types};
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::state::State;
 use crate::tui::update::update;
@@ -96,17 +96,9 @@ fn loads_are_beside_the_code() {
     let loads = Loads::of_events(&document);
     arrives(&mut state, BackgroundResult::Loads(loads));
     types(&mut state, "Enter");
-    let functions = picture(&state);
-    let hot = functions.lines().find(|line| line.contains("matmul.c:17")).unwrap_or_default();
-    assert!(hot.contains("75.0 %     320"), "{functions}");
+    assert_shows("functions-with-loads", &state);
     types(&mut state, "Enter");
-    let blocks = picture(&state);
-    let row = |text: &str| blocks.lines().find(|l| l.contains(text)).unwrap_or_default();
-    let expected = "75.0 % of loads, 320 cycles, DRAM 100 %";
-    assert!(row("↺").contains(expected), "{blocks}");
-    let one = "75.0 % of loads, 320 cycles, operand b[], heap, DRAM 100 %, stride";
-    assert!(row("mulsd").ends_with(one), "{blocks}");
-    assert!(blocks.contains("loads: 40 samples of mem-loads"), "{blocks}");
+    assert_shows("blocks-with-loads", &state);
 }
 
 #[test]
@@ -160,8 +152,5 @@ fn a_jump_forward_to_the_head_of_its_loop_points_at_it() {
     let mut code = annotated();
     code.blocks[0].back_to = Some(0x1953);
     arrives(&mut state, BackgroundResult::Annotated(0, Box::new(code), Default::default()));
-    let screen = picture(&state);
-    let row = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap_or_default();
-    assert!(row("xor rax,rax").contains('┌'), "{screen}");
-    assert!(row("↺").contains('└') && !row("jne").contains("└└"), "{screen}");
+    assert_shows("blocks-with-the-head-last", &state);
 }
