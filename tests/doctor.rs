@@ -59,7 +59,7 @@ fn the_cpus_of_the_only_kind_of_core_are_named() {
 fn a_bad_name_of_a_table_is_refused_before_anything_is_measured() {
     let refused = tdtool(["doctor", "--toml", "a b"]);
     assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.starts_with("error: `a b` is no name of a table"), "{refused:?}");
+    assert!(refused.stderr.starts_with("error: `a b`"), "{refused:?}");
 }
 
 /// What `doctor --toml` writes for a Zen 4, without its comments.

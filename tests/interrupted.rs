@@ -3,6 +3,7 @@
 
 use crate::support::files::Folder;
 use crate::support::run::{Ran, TDTOOL, command, ended, send, start, tdtool};
+use crate::support::shown;
 use crate::support::wait::until;
 use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
@@ -81,15 +82,6 @@ fn a_recording_that_is_not_there_is_named_with_how_to_make_it() {
     let folder = Folder::new();
     folder.write("perf.data", "");
     let absent = folder.file("perf.dat");
-    for (name, remedy) in [
-        ("branches", "tdtool record --branches -o FILE -- COMMAND"),
-        ("loads", "tdtool record --loads -o FILE -- COMMAND"),
-        ("prefetch", "tdtool prefetch -- COMMAND"),
-    ] {
-        let ran = tdtool([name, &absent]);
-        assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("cannot read {absent}")), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("did you mean {}", folder.file("perf.data"))));
-        assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
-    }
+    let asked = [&["branches", &absent][..], &["loads", &absent], &["prefetch", &absent]];
+    assert_shown!("no_such_recording", shown::each(&asked, &folder));
 }

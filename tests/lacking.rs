@@ -2,7 +2,8 @@
 
 use crate::support::files::{Folder, zen4_intervals};
 use crate::support::perf_data::{Event, PerfData, SAMPLE_ID_ALL, padded, record, words};
-use crate::support::run::{Ran, tdtool};
+use crate::support::run::tdtool;
+use crate::support::shown;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,14 +27,14 @@ fn two_samples(folder: &Folder) -> String {
     folder.write("two.data", file.file(&records))
 }
 
-/// What tdtool said; it must have refused, and said why and what to do.
-fn refused(args: &[&str]) -> String {
-    let output: Ran = tdtool(args);
-    assert!(matches!(output.code(), Some(1 | 2)), "{args:?}: {}{}", output.stdout, output.stderr);
-    for part in ["error: ", "cause: ", "try: "] {
-        assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
+/// What commands that tdtool refuses show; each says what, why, and what to do.
+fn refusals(asked: &[&[&str]], folder: &Folder) -> String {
+    let shown = shown::each(asked, folder);
+    for head in ["error: ", "cause: ", "try: "] {
+        let count = shown.lines().filter(|line| line.starts_with(head)).count();
+        assert_eq!(count, asked.len(), "{head}{shown}");
     }
-    output.stderr
+    shown
 }
 
 #[test]
@@ -43,17 +44,22 @@ fn counts_without_samples_are_refused_where_only_samples_answer() {
     tdtool(["record", "--no-samples", "-o", &session, "--", "true"]).succeeded();
     let out = folder.file("out.svg");
     for counts in [&session, &zen4_intervals()] {
-        for option in ["--folded", "--flamegraph", "--pprof", "--callgrind", "--firefox"] {
-            let text = refused(&["report", counts, option, &out]);
-            assert!(text.contains("samples"), "{option}: {text}");
-            assert!(text.contains("tdtool record"), "{option}: {text}");
-            assert!(!Path::new(&out).exists(), "{option} of {counts}");
+        let asked = [
+            &["report", counts, "--folded", &out][..],
+            &["report", counts, "--flamegraph", &out],
+            &["report", counts, "--pprof", &out],
+            &["report", counts, "--callgrind", &out],
+            &["report", counts, "--firefox", &out],
+            &["report", counts, "--annotate", "main"],
+            &["report", counts, "--callers", "main"],
+            &["report", counts, "--thread", "sh"],
+            &["report", counts, "--time", "0..1"],
+        ];
+        let shown = refusals(&asked, &folder);
+        if counts != &session {
+            assert_shown!("counts_without_samples", shown);
         }
-        for (option, value) in
-            [("--annotate", "main"), ("--callers", "main"), ("--thread", "sh"), ("--time", "0..1")]
-        {
-            assert!(refused(&["report", counts, option, value]).contains(option), "{option}");
-        }
+        assert!(!Path::new(&out).exists(), "of {counts}");
         // A page of counts is a page.
         tdtool(["report", counts, "--html", &folder.file("page.html")]).succeeded();
     }
@@ -63,37 +69,36 @@ fn counts_without_samples_are_refused_where_only_samples_answer() {
 fn stacks_of_samples_without_call_chains_are_written_with_a_note() {
     let folder = Folder::new();
     let file = two_samples(&folder);
-    for (option, name) in
-        [("--folded", "f"), ("--flamegraph", "f.svg"), ("--pprof", "p"), ("--callgrind", "c")]
-    {
-        let text = tdtool(["report", &file, option, &folder.file(name)]).succeeded().stderr;
-        assert!(text.contains("no call chains"), "{option}: {text}");
-        assert!(text.contains("record with -g"), "{option}: {text}");
-    }
+    let outputs = ["f", "f.svg", "p", "c"].map(|name| folder.file(name));
+    let asked = [
+        &["report", &file, "--folded", &outputs[0]][..],
+        &["report", &file, "--flamegraph", &outputs[1]],
+        &["report", &file, "--pprof", &outputs[2]],
+        &["report", &file, "--callgrind", &outputs[3]],
+    ];
+    assert_shown!("stacks_without_call_chains", shown::each(&asked, &folder));
 }
 
 #[test]
-fn a_time_without_samples_is_refused_with_the_time_of_those_there_are() {
+fn what_a_recording_lacks_is_named_with_what_it_has() {
     let folder = Folder::new();
-    let file = two_samples(&folder);
-    // The second sample is two seconds after the first.
-    assert!(refused(&["report", &file, "--time", "5..6"]).contains("0 s to 2.000 s"));
-    assert!(refused(&["report", &file, "--time", "5.."]).contains("from 5 s on"));
-    // Options that name what is not there.
-    for option in ["--symfs", "--binary", "--tables"] {
-        let missing = folder.file("none");
-        assert!(refused(&["report", &file, option, &missing]).contains(&missing), "{option}");
-    }
+    let (file, missing) = (two_samples(&folder), folder.file("none"));
+    let asked = [
+        // The second sample is two seconds after the first.
+        &["report", &file, "--time", "5..6"][..],
+        &["report", &file, "--time", "5.."],
+        &["report", &file, "--annotate", "quite_another"],
+        &["branches", &file],
+        &["loads", &file],
+        &["prefetch", &file],
+        // Options that name what is not there.
+        &["report", &file, "--symfs", &missing],
+        &["report", &file, "--binary", &missing],
+        &["report", &file, "--tables", &missing],
+    ];
+    assert_shown!("not_in_a_recording", refusals(&asked, &folder));
     let second = tdtool(["report", &file, "--time", "1.5..", "--format", "json"]).succeeded();
     assert_eq!(second.json()["sampled"]["samples"], 1);
-}
-
-#[test]
-fn a_function_without_samples_is_refused_with_those_that_have_some() {
-    let folder = Folder::new();
-    let file = two_samples(&folder);
-    let text = refused(&["report", &file, "--annotate", "quite_another"]);
-    assert!(text.contains("quite_another") && text.contains("--functions N"), "{text}");
 }
 
 #[test]
@@ -101,24 +106,20 @@ fn files_that_are_something_else_are_named_with_what_they_are() {
     let folder = Folder::new();
     let other = folder.write("other.json", "{\"schema\": \"other/1\"}\n");
     let text = folder.write("notes.txt", "hello\n");
-    let missing = folder.file("nots.txt");
-    let pipe = folder.write("pipe", "");
-    for (args, expected) in [
-        (&["prefetch", &other][..], "its schema is `other/1`, not `tdtool.count/1`"),
-        (&["prefetch", &text], "neither perf.data nor a session"),
-        (&["loads", &text], "neither perf.data nor a session"),
-        (&["diff", &missing, &text], "did you mean"),
-        (&["report", "--control", &pipe, "--", "true"], "give a path where nothing is yet"),
-    ] {
-        let found = refused(args);
-        assert!(found.contains(expected), "{args:?}: {found}");
-    }
+    let (missing, pipe) = (folder.file("nots.txt"), folder.write("pipe", ""));
+    let asked = [
+        &["prefetch", &other][..],
+        &["prefetch", &text],
+        &["loads", &text],
+        &["diff", &missing, &text],
+        &["report", "--control", &pipe, "--", "true"],
+    ];
+    assert_shown!("files_of_another_kind", refusals(&asked, &folder));
 }
 
 #[test]
 fn samples_and_counts_are_compared_without_talk_of_tables() {
     let folder = Folder::new();
     let (samples, counts) = (two_samples(&folder), zen4_intervals());
-    let text = tdtool(["diff", &samples, &counts]).succeeded().stdout;
-    assert!(!text.contains("different tables"), "{text}");
+    assert_shown!("samples_compared_with_counts", shown::of(&["diff", &samples, &counts], &folder));
 }

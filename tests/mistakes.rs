@@ -25,27 +25,15 @@ fn session(folder: &Folder) -> Option<String> {
 
 #[test]
 fn a_mistyped_command_names_the_right_one() {
-    let folder = Folder::new();
     let asked = [&["reprot", "--", "./x"][..], &["-a"]];
-    assert_shown!("mistyped_command", asked.map(|words| shown::of(words, &folder)).join("\n"));
+    assert_shown!("mistyped_command", shown::each(&asked, &Folder::new()));
 }
 
 #[test]
 fn what_cannot_be_run_again_is_refused_before_runs_are_announced() {
-    for target in [&["-p", "1"][..], &["-a", "--duration", "1"]] {
-        let output = tdtool([&["report", "-r", "3"], target].concat());
-        assert_eq!(
-            (output.code(), &*output.stdout),
-            (Some(2), ""),
-            "{target:?}: {}",
-            output.stderr
-        );
-        assert!(
-            output.stderr.starts_with("error: only a command can be run again\n"),
-            "{}",
-            output.stderr
-        );
-    }
+    let asked =
+        [&["report", "-r", "3", "-p", "1"][..], &["report", "-r", "3", "-a", "--duration", "1"]];
+    assert_shown!("cannot_be_run_again", shown::each(&asked, &Folder::new()));
 }
 
 #[test]
@@ -66,33 +54,31 @@ fn a_time_to_measure_is_taken_by_both_of_its_names() {
 
 #[test]
 fn what_another_tool_would_take_names_what_to_write_here() {
-    for (args, expected) in [
-        (&["stat", "ls"][..], "tdtool report -- stat ls"),
-        (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
-        (&["record", "ls"], "tdtool record -- ls"),
-        (&["report", "--frmat", "json"], "did you mean `--format`?"),
-        (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
-        (&["report", "--estimate", "/bin/sh"], "`tdtool report --estimate -- /bin/sh`"),
-        (&["report", "--measure", "/bin/sh"], "`tdtool report --measure -- /bin/sh`"),
-        (&["blok"], "did you mean `tdtool block`?"),
-        (&["repot"], "did you mean `tdtool report -- COMMAND`?"),
-        (&["rep", "--", "true"], "did you mean `tdtool report -- true`?"),
-        (&["nonsense", "--", "true"], "tdtool report -- COMMAND"),
-        (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
-        (&["-p", "firefox"], "`pgrep firefox` finds it"),
-        (&["count", "-p", "firefox"], "`pgrep firefox` finds it"),
-        (&["report", "--functions", "a b", "--", "true"], "`--annotate 'a b'` shows one"),
-        (&["report", "--functions", "f", "--", "true"], "`tdtool count --functions f -- COMMAND`"),
-        (&["report", "--blocks", "0x40", "--", "true"], "`tdtool block FILE:0xADDRESS`"),
-        (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
+    let asked = [
+        &["stat", "ls"][..],
+        &["report", "-e", "cycles", "--", "ls"],
+        &["record", "ls"],
+        &["record", "ls", "a b"],
+        &["report", "--frmat", "json"],
+        &["report", "./hot", "1"],
+        &["report", "--estimate", "/bin/sh"],
+        &["report", "--measure", "/bin/sh"],
+        &["report", "--measure"],
+        &["blok"],
+        &["repot"],
+        &["rep", "--", "true"],
+        &["nonsense", "--", "true"],
+        &["report", "-p", "firefox"],
+        &["-p", "firefox"],
+        &["count", "-p", "firefox"],
+        &["report", "--functions", "a b", "--", "true"],
+        &["report", "--functions", "f", "--", "true"],
+        &["report", "--blocks", "0x40", "--", "true"],
         // Commands that measure no program.
-        (&["deps", "zz", "yy"], "unexpected argument 'yy'"),
-        (&["tables", "show", "zen4", "--level", "3"], "unexpected argument '--level'"),
-    ] {
-        let output = tdtool(args);
-        assert_eq!(output.code(), Some(2), "{args:?}");
-        assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
-    }
+        &["deps", "zz", "yy"],
+        &["tables", "show", "zen4", "--level", "3"],
+    ];
+    assert_shown!("what_to_write_here", shown::each(&asked, &Folder::new()));
 }
 
 #[test]
@@ -101,10 +87,7 @@ fn a_program_of_this_folder_is_named_as_a_shell_finds_it() {
     folder.write("work", "#!/bin/sh\n");
     let mut asked = command(["report", "--estimate", "work"]);
     let refused = run(asked.current_dir(folder.path()));
-    assert_eq!(refused.code(), Some(2));
-    let hint = "to measure it: `tdtool report --estimate -- ./work`";
-    assert!(refused.stderr.contains("a program, not a recording"), "{}", refused.stderr);
-    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    assert_shown!("program_of_this_folder", shown::outputs(&refused, &folder));
 }
 
 /// Options of the counted tree are said to have no effect where nothing is counted, once.
@@ -197,7 +180,7 @@ fn a_config_file_out_of_reach_is_a_note() {
 
 #[test]
 fn a_config_file_that_is_not_there_is_an_error_of_every_command() {
-    for arguments in [
+    let commands = [
         &["doctor"][..],
         &["report", "--", "true"],
         &["keys"],
@@ -205,11 +188,13 @@ fn a_config_file_that_is_not_there_is_an_error_of_every_command() {
         &["workload", "list"],
         &["count", "--", "true"],
         &["block", "90"],
-    ] {
-        let output = tdtool(["--config", "/no/such/file"].iter().chain(arguments));
-        assert_eq!(output.code(), Some(2), "{}", output.stderr);
-        assert!(output.stderr.contains("/no/such/file"), "{}", output.stderr);
-    }
+    ];
+    let shown = commands.map(|words| {
+        let ran = tdtool(["--config", "/no/such/file"].iter().chain(words));
+        shown::outputs(&ran, &Folder::new())
+    });
+    assert!(shown.iter().all(|one| *one == shown[0]), "{shown:#?}");
+    assert_shown!("no_config_file", shown[0]);
 }
 
 #[test]
@@ -231,13 +216,13 @@ fn families_and_products_name_their_table() {
     }
     let report = tdtool(["report", "--uarch", "skylake", "--format", "json", "--", "true"]);
     assert_eq!(report.succeeded().json()["uarch"], "skl");
-    for (name, near) in
-        [("alder lake", "`--uarch adl` or `--uarch adl-e`"), ("zen9", "--uarch zen")]
-    {
-        let output = tdtool(["tables", "plan", name]);
-        assert_eq!(output.code(), Some(2), "{name}");
-        assert!(output.stderr.contains(near), "{name}: {}", output.stderr);
-    }
+    let asked = [
+        &["tables", "plan", "alder lake"][..],
+        &["tables", "plan", "zen9"],
+        &["report", "--uarch", "Skylake-SP", "--", "true"],
+        &["report", "--uarch", "i7-12700K", "--", "true"],
+    ];
+    assert_shown!("names_of_no_table", shown::each(&asked, &Folder::new()));
 }
 
 #[test]
@@ -249,45 +234,36 @@ fn what_cannot_be_read_or_written_names_the_file_and_what_to_do() {
     let program = folder.write("lat", elf);
     let counts = crate::support::files::zen4_intervals();
     let missing = folder.file("no/such/report");
-    for (args, expected) in [
-        (vec!["report", &program], format!("`tdtool report -- {program}`")),
-        (vec!["block", "--list", &program], "32-bit program".to_owned()),
-        (vec!["block", &program], "32-bit program".to_owned()),
-        (vec!["report", "--estimate", &counts], "--estimate runs the program again".to_owned()),
-        (vec!["report", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
-        (vec!["count", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
-        (vec!["record", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
-        (vec!["tables", "eval", "zen4", "--counts", &missing], "No such file".to_owned()),
-        (vec!["report", &counts, "--symfs", &missing], "No such file".to_owned()),
-        (vec!["branches", &counts, "--binary", &missing], "No such file".to_owned()),
-    ] {
-        let output = tdtool(&args);
-        assert!(!output.stderr.contains("os error"), "{args:?}: {}", output.stderr);
-        assert!(matches!(output.code(), Some(1 | 2)), "{args:?}");
-        assert!(output.stderr.contains(&expected), "{args:?}: {}", output.stderr);
-    }
+    let asked = [
+        &["report", &program][..],
+        &["block", "--list", &program],
+        &["block", &program],
+        &["report", "--estimate", &counts],
+        &["report", "-o", &missing, "--", "true"],
+        &["tables", "eval", "zen4", "--counts", &missing],
+        &["report", &counts, "--symfs", &missing],
+        &["branches", &counts, "--binary", &missing],
+    ];
+    assert_shown!("cannot_be_read", shown::each(&asked, &folder));
 }
 
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_the_command_runs() {
     let folder = Folder::new();
     let (missing, ran) = (folder.file("no/such/file"), folder.file("ran"));
-    for args in [
-        &["count", "-o", &missing, "--"][..],
-        &["count", "--hot", "-o", &missing, "--"],
-        &["prefetch", "-o", &missing, "--"],
-        &["prefetch", "--plan", &missing, "--"],
-        &["report", "-o", &missing, "--"],
-        &["report", "--html", &missing, "--"],
-        &["report", "--pprof", &missing, "--"],
-        &["record", "-o", &missing, "--"],
-        &["bench", "-o", &missing, "true", "--"],
-    ] {
-        let output = tdtool(args.iter().copied().chain(["touch", &ran]));
-        assert_eq!(output.code(), Some(1), "{args:?}: {}", output.stderr);
-        assert!(output.stderr.contains("mkdir -p"), "{args:?}: {}", output.stderr);
-        assert!(!Path::new(&ran).exists(), "{args:?}");
-    }
+    let asked = [
+        &["count", "-o", &missing, "--", "touch", &ran][..],
+        &["count", "--hot", "-o", &missing, "--", "touch", &ran],
+        &["prefetch", "-o", &missing, "--", "touch", &ran],
+        &["prefetch", "--plan", &missing, "--", "touch", &ran],
+        &["report", "-o", &missing, "--", "touch", &ran],
+        &["report", "--html", &missing, "--", "touch", &ran],
+        &["report", "--pprof", &missing, "--", "touch", &ran],
+        &["record", "-o", &missing, "--", "touch", &ran],
+        &["bench", "-o", &missing, "true", "--", "touch", &ran],
+    ];
+    assert_shown!("cannot_be_written", shown::each(&asked, &folder));
+    assert!(!Path::new(&ran).exists(), "a command ran");
 }
 
 #[test]
@@ -301,24 +277,19 @@ fn our_own_documents_are_rendered_or_named() {
     assert_eq!(tdtool_reading(["report", "-"], document.as_bytes()).succeeded().stdout, text);
     let again = tdtool(["report", &file, "--format", "json"]).succeeded().stdout;
     assert_eq!(again, document);
-    let output = tdtool(["report", &file, "--level", "1"]);
-    assert_eq!(output.code(), Some(2));
-    assert!(output.stderr.contains("--level does not apply to a finished report"), "{output:?}");
-
     let other = folder.write("c.json", "{\n  \"schema\": \"tdtool.count/1\"\n}\n");
-    let output = tdtool(["report", &other]);
-    let text = &output.stderr;
-    assert!(text.contains("`tdtool.count/1`") && text.contains("tdtool prefetch"), "{text}");
+    let newer = folder.write("new.json", "{\"schema\":\"tdtool.report/2\"}");
+    let asked = [&["report", &file, "--level", "1"][..], &["report", &other], &["report", &newer]];
+    assert_shown!("documents_that_are_not_rendered", shown::each(&asked, &folder));
 }
 
 #[test]
 fn counts_come_from_standard_input_too_and_damaged_samples_say_so() {
     let counts = fs::read(crate::support::files::zen4_intervals()).expect("a fixture");
-    let report = tdtool_reading(["report", "-"], &counts).succeeded().stdout;
-    assert!(report.contains("Backend Bound") && report.contains("60.1 %"), "{report}");
-    let output = tdtool_reading(["report", "-"], b"PERFILE2\0\0\0\0");
-    assert_eq!(output.code(), Some(1));
-    assert!(output.stderr.contains("its header is cut off or damaged"), "{}", output.stderr);
+    let inputs = [&counts[..], b"PERFILE2\0\0\0\0"];
+    let shown =
+        inputs.map(|input| shown::outputs(&tdtool_reading(["report", "-"], input), &Folder::new()));
+    assert_shown!("recordings_from_standard_input", shown.join("\n"));
 }
 
 #[test]
@@ -333,34 +304,6 @@ fn a_program_that_has_moved_is_named_with_the_options_that_find_it() {
     fs::remove_file(&busy).expect("removed");
     let report = tdtool(["report", &file]).succeeded().stdout;
     assert!(report.contains("busy has") && report.contains("--symfs DIR"), "{report}");
-}
-
-#[test]
-fn names_of_processors_that_are_no_tables_get_the_nearest_ones() {
-    for (name, expected) in [
-        ("Skylake-SP", "--uarch sk"),
-        ("i7-12700K", "`tdtool tables identify` names that of this processor"),
-    ] {
-        let output = tdtool(["report", "--uarch", name, "--", "true"]);
-        assert_eq!(output.code(), Some(2), "{}", output.stderr);
-        assert!(output.stderr.contains(expected), "{name}: {}", output.stderr);
-    }
-}
-
-#[test]
-fn a_document_of_a_newer_version_is_not_taken_for_another_one() {
-    let folder = Folder::new();
-    let file = folder.write("new.json", "{\"schema\":\"tdtool.report/2\"}");
-    let output = tdtool(["report", &file]);
-    assert_eq!(output.code(), Some(1), "{}", output.stderr);
-    assert!(output.stderr.contains("a newer tdtool wrote it"), "{}", output.stderr);
-}
-
-#[test]
-fn what_is_left_out_is_named_with_what_was_given() {
-    let output = tdtool(["report", "--measure"]);
-    assert_eq!(output.code(), Some(2));
-    assert!(output.stderr.contains("`tdtool report --measure -- COMMAND`"), "{}", output.stderr);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn sums_over_intervals_add_times_and_keep_what_is_missing() {
     let sum = aggregate(&imported.counts, Over::Intervals);
     assert_eq!(total(&zen4, &sum[0], "ls_not_halted_cyc"), Ok(11.0));
     let why = total(&zen4, &sum[0], "ex_ret_ops").unwrap_err();
-    assert!(matches!(&why, Missing::NotMeasured(w) if w.contains("1 of 2 intervals")), "{why}");
+    assert!(matches!(&why, Missing::NotMeasured(w) if w.contains("1 of 2")), "{why}");
     assert_eq!(sum[0].constants[Const::DurationMs.index()], Some(2000.0));
     assert!(
         matches!(&sum[0].groups[0], GroupCounts::Imported { running: Some(r), .. } if *r == 0.4)
@@ -102,7 +102,7 @@ fn an_idle_interval_adds_nothing_and_an_uncounted_group_is_taken_as_in_the_other
     let sum = aggregate(&imported.counts, Over::Intervals);
     assert_eq!(total(&zen4, &sum[0], "ls_not_halted_cyc"), Ok(12.0));
     assert_eq!(total(&zen4, &sum[0], "ex_ret_ops"), Ok(6.0));
-    assert!(sum[0].notes.iter().any(|n| n.contains("no counter in some intervals")));
+    assert_eq!(sum[0].notes.len(), 1, "{:?}", sum[0].notes);
 }
 
 #[test]

@@ -4,19 +4,26 @@
 //! After an intended change: `INSTA_UPDATE=always cargo test`, then read `git diff tests/snapshots`.
 
 use super::files::{Folder, root};
-use super::run::{Ran, tdtool};
+use super::run::{Ran, command, run};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
-/// What a command shows: its words, its exit status and both outputs, with paths of `folder` and of the project as
-/// `FOLDER` and `ROOT`.
+/// What a command shows that runs in `folder`: its words, both outputs and its exit status, with paths of the folder and
+/// of the project as `FOLDER` and `ROOT`. Texts that are wrapped have files by their names alone: how long the path of the
+/// folder is differs.
 pub fn of(arguments: &[impl AsRef<OsStr>], folder: &Folder) -> String {
-    let words: Vec<_> = arguments.iter().map(|word| word.as_ref().to_string_lossy()).collect();
-    without_paths(&format!("$ tdtool {}\n{}", words.join(" "), outputs(&tdtool(arguments))), folder)
+    let shown = outputs(&run(command(arguments).current_dir(folder.path())), folder);
+    without_paths(&format!("$ tdtool {}\n{shown}", tma::shell::quoted(arguments)), folder)
 }
 
-/// The exit status and both outputs of a program that has ended.
-pub fn outputs(ran: &Ran) -> String {
+/// What each of several commands shows.
+pub fn each(commands: &[&[&str]], folder: &Folder) -> String {
+    let shown: Vec<_> = commands.iter().map(|words| of(words, folder)).collect();
+    shown.join("\n")
+}
+
+/// The exit status and both outputs of a program that has ended, with paths named in the same way.
+pub fn outputs(ran: &Ran, folder: &Folder) -> String {
     let mut text = String::new();
     for (name, output) in [("", &ran.stdout), ("stderr:\n", &ran.stderr)] {
         if !output.is_empty() {
@@ -27,7 +34,16 @@ pub fn outputs(ran: &Ran) -> String {
         Some(code) => writeln!(text, "exit status {code}"),
         None => writeln!(text, "ended by a signal"),
     };
-    text
+    without_paths(&text, folder)
+}
+
+/// What an error of a library says, as the program prints it.
+pub fn error(error: &tma::Error, folder: &Folder) -> String {
+    let mut text = format!("error: {}\n", error.what());
+    for (head, line) in [("cause:", error.cause()), ("try:  ", error.remedy())] {
+        let _ = line.map_or(Ok(()), |line| writeln!(text, "{head} {line}"));
+    }
+    without_paths(&text, folder)
 }
 
 /// The same text with paths that differ from run to run named.

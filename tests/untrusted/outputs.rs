@@ -3,6 +3,7 @@
 use crate::profile::made;
 use crate::support::files::{Folder, text};
 use crate::support::run::{TDTOOL, program, run, tdtool};
+use crate::support::shown;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
@@ -31,11 +32,12 @@ fn a_session_replaces_no_program_and_follows_no_link() {
     let (link, dangling) = (folder.file("link"), folder.file("dangling"));
     symlink(&own, &link).unwrap();
     symlink(folder.file("elsewhere"), &dangling).unwrap();
-    for output in [&own, &link, &dangling] {
-        let ran = tdtool(["record", "-o", output, "--", &own]);
-        assert_eq!(ran.code(), Some(2), "{output}: {}", ran.stderr);
-        assert!(ran.stderr.contains("--output"), "{}", ran.stderr);
-    }
+    let asked = [
+        &["record", "-o", &own, "--", &own][..],
+        &["record", "-o", &link, "--", &own],
+        &["record", "-o", &dangling, "--", &own],
+    ];
+    assert_shown!("outputs_of_a_recording_refused", shown::each(&asked, &folder));
     assert_eq!(folder.read("program"), "#!/bin/sh\n");
     assert!(!Path::new(&folder.file("elsewhere")).exists());
     assert!(!Path::new(&folder.file("link.old")).exists());
@@ -106,11 +108,8 @@ fn a_command_that_cannot_start_leaves_no_session() {
 fn one_blocks_result_is_printed_and_no_file_is_promised() {
     let folder = Folder::new();
     let output = folder.file("out");
-    for command in ["block", "deps"] {
-        let ran = tdtool([command, "4801d8", "-o", &output]);
-        assert_eq!(ran.code(), Some(2), "{command}: {}", ran.stderr);
-        assert!(ran.stderr.contains("--batch"), "{}", ran.stderr);
-    }
+    let asked = [&["block", "4801d8", "-o", &output][..], &["deps", "4801d8", "-o", &output]];
+    assert_shown!("output_of_one_block_refused", shown::each(&asked, &folder));
 }
 
 #[test]
