@@ -53,19 +53,18 @@ fn an_unknown_model_has_the_events_that_never_change_and_the_nearest_table() {
         let found = findings(&machine, &counted, &FINE);
         let table = found.iter().find(|f| f.id == "table").expect("a finding").clone();
         assert_eq!(table.level, Level::Limited);
-        assert!(table.what.contains("only architectural events"), "{table:?}");
         let remedy = unknown_model(&machine.cpu, &library).expect("tables");
-        (counted.into_iter().map(|t| (t.table, t.pmu)).collect::<Vec<_>>(), remedy)
+        let counted = counted.into_iter().map(|t| (t.table, t.pmu)).collect::<Vec<_>>();
+        (counted, said(&[table]) + &remedy)
     };
     // Model 0x5f is between Skylake's 0x5e and others.
-    let (counted, remedy) = of("GenuineIntel", 6, 0x5f);
+    let (counted, intel) = of("GenuineIntel", 6, 0x5f);
     assert_eq!(counted, [named("arch-intel", Some("cpu"))]);
-    assert!(remedy.contains("--uarch skl"), "{remedy}");
-    let (counted, remedy) = of("AuthenticAMD", 26, 0xff);
+    let (counted, amd) = of("AuthenticAMD", 26, 0xff);
     assert_eq!(counted, [named("arch-amd", Some("cpu"))]);
-    assert!(remedy.contains("--uarch zen5"), "{remedy}");
     // A new family has no relative.
-    assert!(!of("AuthenticAMD", 29, 1).1.contains("nearest model"));
+    let (_, new) = of("AuthenticAMD", 29, 1);
+    assert_shown!("findings_of_unknown_models", [intel, amd, new].join("\n\n"));
 }
 
 #[test]
@@ -88,7 +87,7 @@ fn a_forced_table_uses_the_pmu_there_is() {
     let forced = choose(&machine, &events::library(), Some("zen4")).expect("zen4");
     assert_eq!(forced, [TableMatch { table: "zen4".into(), core: None, pmu: Some("cpu".into()) }]);
     let error = choose(&machine, &events::library(), Some("skyx")).expect_err("no such table");
-    assert!(error.remedy().expect("a remedy").contains("--uarch"), "{error:?}");
+    assert!(error.remedy().is_some(), "{error:?}");
 }
 
 #[test]
@@ -177,6 +176,16 @@ fn finding(machine: &Machine, probe: &Probe, id: &str) -> Finding {
     all.into_iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no finding {id}"))
 }
 
+/// The texts of findings.
+fn said(findings: &[Finding]) -> String {
+    let text = |found: &Finding| {
+        let (cause, remedy) = (found.cause.as_deref(), found.remedy.as_deref());
+        let lines = [Some(found.what.as_str()), cause, remedy];
+        lines.into_iter().flatten().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    findings.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_machine_without_obstacles_has_no_findings() {
     let machine = intel(&[("proc/sys/kernel/perf_event_paranoid", "-1")]);
@@ -190,15 +199,13 @@ fn a_paranoid_level_names_the_line_to_type() {
     let machine = intel(&[("proc/sys/kernel/perf_event_paranoid", "2")]);
     let kernel_mode = finding(&machine, &FINE, "kernel_mode");
     assert_eq!(kernel_mode.level, Level::Limited);
-    assert!(kernel_mode.remedy.expect("a remedy").contains("sysctl kernel.perf_event_paranoid=1"));
     let system = finding(&machine, &FINE, "system");
-    assert!(system.remedy.expect("a remedy").contains("perf_event_paranoid=0"));
 
     let machine = intel(&[("proc/sys/kernel/perf_event_paranoid", "3")]);
     let denied = Probe { core: Some(Err(libc::EACCES)), software: Err(libc::EACCES), ..FINE };
     let core = finding(&machine, &denied, "core_pmu");
     assert_eq!(core.level, Level::Blocked);
-    assert!(core.remedy.expect("a remedy").contains("perf_event_paranoid=2"));
+    assert_shown!("findings_of_a_paranoid_kernel", said(&[kernel_mode, system, core]));
 }
 
 #[test]
@@ -220,8 +227,7 @@ fn a_container_with_seccomp_gets_the_options_of_its_runtime() {
     ]);
     let denied = Probe { core: Some(Err(libc::EPERM)), software: Err(libc::EPERM), ..FINE };
     let core = finding(&machine, &denied, "core_pmu");
-    assert_eq!(core.cause.expect("a cause"), "a seccomp filter refuses perf_event_open");
-    assert!(core.remedy.expect("a remedy").contains("docker run --cap-add=PERFMON"));
+    assert_shown!("finding_of_a_container", said(&[core]));
 }
 
 #[test]
@@ -229,21 +235,18 @@ fn no_pmu_on_hardware_and_in_a_virtual_machine_have_different_remedies() {
     let probe = Probe { core: None, ..FINE };
     let text = cpu("AuthenticAMD", 25, 17, 1);
     let hardware = machine(&[("proc/cpuinfo", &text)]);
-    let found = finding(&hardware, &probe, "core_pmu");
-    assert!(found.cause.expect("a cause").contains("event_source"));
+    let on_hardware = finding(&hardware, &probe, "core_pmu");
     let virtual_text = format!("{text}flags : hypervisor\n");
     let guest =
         machine(&[("proc/cpuinfo", &virtual_text), ("sys/class/dmi/id/sys_vendor", "QEMU")]);
-    let found = finding(&guest, &probe, "core_pmu");
-    assert!(found.cause.expect("a cause").contains("virtual machine (QEMU)"));
-    assert!(found.remedy.expect("a remedy").contains("pmu=on"));
+    let in_a_guest = finding(&guest, &probe, "core_pmu");
+    assert_shown!("findings_without_a_pmu", said(&[on_hardware, in_a_guest]));
 }
 
 #[test]
 fn the_watchdog_is_reported_where_there_is_a_pmu() {
     let machine = intel(&[("proc/sys/kernel/nmi_watchdog", "1")]);
-    let found = finding(&machine, &FINE, "nmi_watchdog");
-    assert_eq!(found.remedy.as_deref(), Some("sudo sysctl kernel.nmi_watchdog=0"));
+    assert_shown!("finding_of_the_watchdog", said(&[finding(&machine, &FINE, "nmi_watchdog")]));
 }
 
 #[test]

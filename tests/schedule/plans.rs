@@ -3,9 +3,9 @@
 
 use super::checker::{Judge, Machine};
 use super::{first_fit, random_tables};
-use crate::support::files::fixture;
+use crate::support::files::{Folder, fixture};
 use crate::support::quiet::busy;
-use crate::support::run::tdtool;
+use crate::support::shown;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -175,13 +175,11 @@ fn plans_have_no_more_groups_than_first_fit_on_any_table() {
 
 #[test]
 fn the_plan_command_ends_with_the_number_of_groups_and_events() {
-    let run =
-        |arguments: &[&str]| tdtool([&["tables", "plan"], arguments].concat()).succeeded().stdout;
-    let level_1 = run(&["skx", "--level", "1"]);
-    assert_eq!(level_1.lines().last(), Some("1 groups, 5 events"));
-    assert!(level_1.contains("Frontend_Bound, Bad_Speculation, Backend_Bound, Retiring"));
-    // With two threads a core has four counters a thread: Memory_Bound cannot be counted whole.
-    let level_2 = run(&["skx", "--level", "2", "--smt", "on"]);
-    assert!(level_2.contains("split: Memory_Bound over groups"));
-    assert!(run(&["skx", "--nodes", "^Memory_Bound"]).contains("Backend_Bound"));
+    let asked = [
+        &["tables", "plan", "skx", "--level", "1"][..],
+        // With two threads a core has four counters a thread: Memory_Bound cannot be counted whole.
+        &["tables", "plan", "skx", "--level", "2", "--smt", "on"],
+        &["tables", "plan", "skx", "--nodes", "^Memory_Bound", "--smt", "off"],
+    ];
+    assert_shown!("tables_plan", shown::each(&asked, &Folder::new()));
 }

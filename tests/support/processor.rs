@@ -1,6 +1,8 @@
 //! The processor at hand, for expectations that are published of some and not of others.
 
+use super::files::{Folder, root};
 use pmu::machine::{Root, read_cpu};
+use std::path::PathBuf;
 
 /// Kinds of cores that tests have figures of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,4 +45,21 @@ pub fn described(uarch: Option<&str>) -> tma::Core {
     uarch.map_or_else(tma::Core::default, |name| {
         tma::Core::modelled(&events::library(), name).expect("a shipped table")
     })
+}
+
+/// The CPUID registers of other processors, by their names.
+pub fn cpuid_dumps() -> PathBuf {
+    root().join("tests/processors/cpuid/dumps.csv")
+}
+
+/// Those of one of them, as a file for `--cpuid`.
+pub fn cpuid_dump(folder: &Folder, processor: &str) -> String {
+    let all = std::fs::read_to_string(cpuid_dumps()).unwrap();
+    let rows = all.lines().filter_map(|line| {
+        let (name, row) = line.split_once(',')?;
+        name.contains(processor).then_some(row)
+    });
+    let text: Vec<&str> = rows.collect();
+    assert!(!text.is_empty(), "{processor}");
+    folder.write("dump.csv", text.join("\n"))
 }

@@ -5,6 +5,7 @@ use crate::block::sandbox;
 use crate::collect::intel;
 use crate::support::files::{Folder, root, text};
 use crate::support::run::{Ran, command, run, tdtool};
+use crate::support::shown;
 use pmu::machine::choose;
 use serde_json::Value;
 
@@ -72,18 +73,16 @@ fn its_processors_find_it() {
 #[test]
 fn its_table_is_listed_checked_shown_and_planned() {
     let folder = nova();
-    let tables = |arguments: &[&str]| {
-        let arguments = [&["tables"], arguments, &["--tables", text(folder.path())]].concat();
-        tdtool(arguments).succeeded().stdout
-    };
-    let listed = tables(&["list"]);
-    assert!(listed.contains("  nova ") && listed.contains("Nova (test processors)"), "{listed}");
-    let checked = tables(&["check", "nova"]);
-    assert!(checked.starts_with("nova") && checked.contains(" ok "), "{checked}");
-    let shown = tables(&["show", "nova"]);
-    assert!(shown.contains("5 slots per cycle, reorder buffer of 777"), "{shown}");
-    let planned = tables(&["plan", "nova", "--level", "2"]);
-    assert!(planned.contains("nova") && planned.contains("group"), "{planned}");
+    let dir = text(folder.path());
+    let asked = [
+        &["tables", "check", "nova", "--tables", dir][..],
+        &["tables", "plan", "nova", "--level", "1", "--tables", dir],
+    ];
+    assert_shown!("tables_of_a_new_microarchitecture", shown::each(&asked, &folder));
+    let facts = tdtool(["tables", "show", "nova", "--tables", dir]).succeeded().stdout;
+    assert!(facts.contains("777"), "{facts}");
+    let listed = tdtool(["tables", "list", "--tables", dir]).succeeded().stdout;
+    assert!(listed.contains("Nova (test processors)"), "{listed}");
 }
 
 #[test]

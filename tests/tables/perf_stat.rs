@@ -2,6 +2,7 @@
 
 use crate::support::files::Folder;
 use crate::support::run::{program, run, tdtool};
+use crate::support::shown;
 use crate::support::tools::available;
 
 /// The groups of `-e` options, each a list of events.
@@ -63,13 +64,15 @@ fn the_groups_are_those_of_the_plan() {
     let text = events("skl", &[]);
     assert_eq!(groups(&text).len(), planned, "{text}");
     assert_eq!(text.matches("perf stat ").count(), 1, "{text}");
-    assert!(text.contains("tdtool report --uarch skl --import counts.csv"), "{text}");
     let separate = events("skl", &["--no-multiplex"]);
     assert_eq!(separate.matches("perf stat ").count(), planned, "a run for each: {separate}");
     let hybrid = events("adl", &[]);
     assert!(hybrid.contains("cpu_core/") && hybrid.contains("cpu_atom/"), "{hybrid}");
-    let paper = tdtool(["tables", "events", "paper"]).succeeded().stdout;
-    assert!(!paper.contains("perf stat") && paper.contains("which no PMU counts"), "{paper}");
+    let asked = [
+        &["tables", "events", "skl", "--level", "1"][..],
+        &["tables", "events", "paper", "--level", "1"],
+    ];
+    assert_shown!("tables_events", shown::each(&asked, &Folder::new()));
 }
 
 #[test]
