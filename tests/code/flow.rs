@@ -89,5 +89,5 @@ fn a_functions_blocks_are_numbered_alike_everywhere() {
         assert_eq!((start, start + bytes.len() as u64), (block.start, block.end));
     }
     let beyond = Location::Function("main".into(), flow.blocks.len());
-    assert!(read_location(&data, &beyond).unwrap_err().to_string().contains("no basic block"));
+    assert!(read_location(&data, &beyond).is_err());
 }

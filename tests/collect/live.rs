@@ -65,7 +65,6 @@ fn a_command_that_cannot_start_is_distinguished_from_one_that_fails() {
     let folder = Folder::new();
     let plain = measure(&[&folder.write("text", "")]).expect_err("not executable");
     assert_eq!(plain.kind(), ErrorKind::CommandNotExecutable);
-    assert!(plain.remedy().expect("a remedy").contains("chmod +x"), "{plain:?}");
 }
 
 #[test]
@@ -118,5 +117,5 @@ fn a_process_that_does_not_exist_is_an_error() {
     // Beyond the kernel's largest process id, 2^22 (linux/threads.h).
     let request = Request::new(&machine, Vec::new(), Target::Process(1 << 23));
     let error = perf::measure(&request, &mut |_| {}).expect_err("no such process");
-    assert!(error.what().contains("no process"), "{error}");
+    assert!(error.what().contains("8388608"), "{error}");
 }

@@ -4,6 +4,8 @@
 
 use super::script::{SECOND, count, group, kernel, near, request, run};
 use super::{intel, table};
+use crate::support::files::Folder;
+use crate::support::shown;
 use pmu::scripted::Scripted;
 use pmu::{Aggregate, Exit, Request, Target, perf};
 use tma::quantity::Missing;
@@ -72,7 +74,7 @@ fn too_many_events_raise_the_limit_on_open_files_or_say_how_many_are_needed() {
     let mut short = Scripted { files: (2, 2), ..kernel() };
     let request = request(&machine, &table, &groups, Target::Command);
     let error = perf::measure_with(&mut short, &request, &mut |_| {}).expect_err("too many");
-    assert!(error.remedy().expect("a remedy").contains("ulimit -n 67"), "{error:?}");
+    assert_shown!("too_many_open_files", shown::error(&error, &Folder::new()));
     assert_eq!(short.started, 0, "the command must not run when the measurement failed");
 }
 
@@ -81,9 +83,11 @@ fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     let (machine, table) = (intel(&[]), table("t", "cpu"));
     let groups = [group(&[1])];
     let mut kernel = kernel();
+    let mut said = Vec::new();
     let mut refused = |request: &Request<'_>| {
         let error = perf::measure_with(&mut kernel, request, &mut |_| {}).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        said.push(shown::error(&error, &Folder::new()));
     };
     let mut no_command = request(&machine, &table, &groups, Target::Command);
     no_command.command = None;
@@ -98,6 +102,7 @@ fn requests_that_make_no_sense_are_refused_as_wrong_usage() {
     cores.aggregate = Aggregate::Thread;
     refused(&cores);
     refused(&request(&machine, &table, &groups, Target::Cpus(vec![0, 7])));
+    assert_shown!("measurements_without_sense", said.join("\n"));
 }
 
 #[test]
@@ -110,10 +115,10 @@ fn what_does_not_exist_is_an_error_and_nothing_runs() {
     };
     let mut fails = |target: Target| {
         let request = request(&machine, &table, &groups, target);
-        perf::measure_with(&mut kernel, &request, &mut |_| {}).expect_err("fails").to_string()
+        let error = perf::measure_with(&mut kernel, &request, &mut |_| {}).expect_err("fails");
+        shown::error(&error, &Folder::new())
     };
-    assert_eq!(fails(Target::Command), "cannot start work: No such file");
-    assert!(fails(Target::Process(5)).contains("no process 5"));
-    assert!(fails(Target::Thread(5)).contains("no thread 5"));
-    assert!(fails(Target::Cgroup("absent".into())).contains("control group absent"));
+    let absent = Target::Cgroup("absent".into());
+    let said = [Target::Command, Target::Process(5), Target::Thread(5), absent].map(&mut fails);
+    assert_shown!("targets_that_do_not_exist", said.join("\n"));
 }

@@ -114,7 +114,7 @@ fn what_is_no_recording_is_refused_with_the_reason() {
         assert!(error.what().contains(name), "{error}");
     }
     let nowhere = read(Path::new("/nowhere/perf.data")).unwrap_err();
-    assert!(nowhere.cause().is_some_and(|c| c.contains("No such file")), "{nowhere}");
+    assert!(nowhere.what().contains("/nowhere/perf.data"), "{nowhere}");
     // The first file of `perf record --threads` in a folder.
     let folder = read(Path::new("/")).unwrap_err();
     assert!(folder.what().contains("/data"), "{folder}");

@@ -2,6 +2,7 @@
 
 use super::{batch, bytes_of, chunks, raw_record, raw_sample, read_all, sampled_chunks};
 use crate::support::files::Folder;
+use crate::support::shown;
 use profile::record::Record;
 use profile::session::{Chunk, Reader, SessionWriter, load, recording_from};
 use proptest::prelude::*;
@@ -19,9 +20,7 @@ fn records_that_make_no_sense_are_reported_and_the_others_kept() {
     let samples = recording.records.iter();
     let is_sample = |r: &&Record| matches!(r, Record::Sample { .. });
     assert_eq!(samples.filter(is_sample).count(), 6);
-    let notes = recording.notes.join("\n");
-    assert!(notes.contains("1 records could not be decoded"), "{notes}");
-    assert!(notes.contains("1 batches end inside a record"), "{notes}");
+    assert_shown!("notes_of_a_damaged_session", recording.notes.join("\n"));
 }
 
 #[test]
@@ -39,9 +38,7 @@ fn a_killed_recording_keeps_every_whole_chunk() {
     }
     let folder = Folder::new();
     let cut = folder.write("cut", &bytes[..bytes.len() - 3]);
-    let notes = load(Path::new(&cut)).unwrap().notes;
-    assert!(notes[0].starts_with("ends early: "), "{notes:?}");
-    assert!(notes[0].ends_with("bytes after the last whole chunk ignored"), "{notes:?}");
+    assert_eq!(load(Path::new(&cut)).unwrap().notes.len(), 1);
 }
 
 #[test]
@@ -56,7 +53,7 @@ fn every_changed_byte_is_noticed() {
         let error = error.unwrap_or_else(|| panic!("byte {at} changed and nobody noticed"));
         assert!(read.len() < small.len());
         if at >= 8 {
-            assert!(error.what().contains("is damaged at byte"), "byte {at}: {error}");
+            assert!(error.what().contains(" at byte "), "byte {at}: {error}");
         }
     }
 }
@@ -82,7 +79,7 @@ fn kinds_of_later_versions_are_skipped_and_later_versions_refused() {
     later.extend(2u32.to_le_bytes());
     later.extend(crc32(&later).to_le_bytes());
     let error = Reader::new(&later[..], "s").err().unwrap();
-    assert!(error.what().contains("version 2"), "{error}");
+    assert_shown!("session_of_a_later_version", shown::error(&error, &Folder::new()));
 }
 
 /// CRC-32 bit by bit, as IEEE 802.3 defines it: no code in common with the file's own.

@@ -3,6 +3,7 @@
 use super::{bytes_of, chunks, read_all, sampled_chunks, some_counts, write};
 use crate::support::files::Folder;
 use crate::support::run::tdtool;
+use crate::support::shown;
 use profile::counts::{Format, Options, counts, read};
 use profile::record::Record;
 use profile::session::{Chunk, has_samples, load_recording, recording_from};
@@ -39,7 +40,7 @@ fn a_session_without_samples_says_so() {
     let path = folder.path().join("s");
     write(&path, &chunks());
     assert!(!has_samples(&path).unwrap());
-    assert!(load_recording(&path).unwrap_err().what().ends_with("has no samples"));
+    assert!(load_recording(&path).is_err());
     write(&path, &sampled_chunks());
     assert!(has_samples(&path).unwrap());
 }
@@ -58,7 +59,7 @@ fn an_import_takes_a_session_like_any_recording() {
     assert!(imported.software[0].values["cs"].is_err());
     let other = events::library().load("skx").unwrap();
     let error = counts(&recording, &other, Options::default()).unwrap_err();
-    assert!(error.what().contains("not recorded with skx but with zen4"), "{error}");
+    assert_shown!("session_of_another_table", shown::error(&error, &folder));
 }
 
 /// Older sessions do not say what was measured, and later ones may say what this version does not know.
