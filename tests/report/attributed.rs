@@ -105,11 +105,11 @@ fn functions_are_listed_by_any_node_that_an_event_locates() {
         assert!((share - script.share(1, "chase")).abs() < 0.05, "{by}: {share}");
     }
     let text = report(&[&file]).stdout;
-    let line = text.lines().find(|l| l.contains("r20d1:ppp, locates")).expect("the event");
+    let line = text.lines().find(|l| l.contains("r20d1:ppp")).expect("the event");
     assert!(line.contains(&node.replace('_', " ")), "{line}");
     let refused = report(&[&file, "--by", "Divider"]);
     assert_eq!(refused.code(), Some(2));
-    assert!(refused.stderr.contains("ARITH.DIVIDER_ACTIVE would"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("ARITH.DIVIDER_ACTIVE"), "{}", refused.stderr);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{compiled, report};
 use crate::support::files::{Folder, root, text};
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
+use crate::support::shown;
 
 /// One hot loop.
 const LOOP: &str = r#"
@@ -45,9 +46,9 @@ fn a_program_with_one_hot_loop_fits_on_a_screen() {
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines.len() <= ONE, "{} lines: {shown}", lines.len());
     let verdict = shown.split("\n\n").nth(1).expect("a verdict");
-    assert!(verdict.contains("% of the time is in one loop of dependent"), "{shown}");
+    assert!(verdict.contains("dependent"), "{shown}");
     assert!(lines.iter().any(|line| line.contains("  loop  ")), "{shown}");
-    for once in ["no core PMU", "--estimate", "of the time is in"] {
+    for once in ["no core PMU", "--estimate"] {
         assert_eq!(shown.matches(once).count(), 1, "{once}: {shown}");
     }
     assert!(
@@ -60,10 +61,10 @@ fn a_program_with_one_hot_loop_fits_on_a_screen() {
     );
     // What is left out is one option away.
     let all = report(&[&["-v"][..], &command].concat()).stderr;
-    assert!(all.contains("Software counts") && all.contains("skid: "), "{all}");
+    assert!(all.contains("Software counts"), "{all}");
     let quiet = report(&[&["-q"][..], &command].concat()).stderr;
     assert!(!quiet.contains("next:") && !quiet.contains("note:"), "{quiet}");
-    assert!(quiet.contains("of the time is in one loop of dependent"), "{quiet}");
+    assert!(quiet.contains("dependent"), "{quiet}");
 }
 
 #[test]
@@ -109,50 +110,36 @@ fn a_program_in_the_kernel_gets_advice_on_the_kernel() {
     let Some(program) = compiled(&folder, FAULTS, &[]) else { return };
     let shown = report(&["--", &program]).stderr;
     need!(!shown.contains("kernel mode is not sampled"), shown);
-    assert!(shown.contains("% of the time is in the kernel"), "{shown}");
-    assert!(shown.contains("page faults a second"), "{shown}");
     let next = shown.split("next: ").nth(1).expect("what to do");
     let first = next.lines().nth(1).unwrap_or_default().trim();
     assert!(first.starts_with("tdtool report --callers ") && first.ends_with(&program), "{shown}");
     assert!(shown.lines().count() <= ANY, "{shown}");
 }
 
-/// Evidence of a Zen 3: the same text anywhere.
+/// Evidence of other processors: the same text anywhere. A chain of divisions; loads that take four to five times what memory
+/// takes; branches that depend on chance; a matrix read against its rows.
 #[test]
 fn an_estimate_is_a_verdict_a_tree_and_loops() {
-    for name in ["divider", "list-walk", "random-branch", "transposed"] {
-        let file = root().join(format!("tests/processors/zen3/{name}.evidence.json.gz"));
-        let shown = tdtool(["report", text(&file)]).succeeded().stdout;
-        assert!(shown.lines().count() <= ONE, "{name}: {shown}");
-        assert_eq!(shown.matches("Estimated top-down").count(), 1, "{shown}");
-        assert!(!shown.contains("no evidence") && !shown.contains("0-0 %"), "{shown}");
-        let verdict = shown.split("\n\n").nth(1).expect("a verdict");
-        let words = ["Bound: ", "Bad Speculation: ", "Retiring: ", "Not explained: ", "Undecided"];
-        assert!(words.iter().any(|word| verdict.contains(word)), "{name}: {shown}");
+    let folder = Folder::new();
+    let evidence =
+        ["divider", "list-walk", "random-branch", "transposed"].map(|name| ("zen3", name));
+    let mut all = Vec::new();
+    for (processor, name) in [&evidence[..], &[("zen4", "divider")]].concat() {
+        let file = format!("{processor}-{name}.json.gz");
+        let kept = root().join(format!("tests/processors/{processor}/{name}.evidence.json.gz"));
+        std::fs::copy(kept, folder.path().join(&file)).expect("copied");
+        let shown = shown::of(&["report", &file], &folder);
+        // Less what the command was, and how it ended.
+        assert!(shown.lines().count() - 2 <= ONE, "{name}: {shown}");
+        assert!(!shown.contains("0-0 %"), "{shown}");
+        all.push(shown);
         // Each part has a number, or says that it is not known.
-        let csv = tdtool(["report", text(&file), "--format", "csv"]).succeeded().stdout;
+        let csv = tdtool(["report", &folder.file(&file), "--format", "csv"]).succeeded().stdout;
         let parts: Vec<&str> = csv.lines().filter(|row| row.starts_with("estimate,")).collect();
         assert_eq!(parts.len(), 7, "{csv}");
         assert!(csv.lines().any(|row| row.starts_with("loop,0x")), "{csv}");
     }
-}
-
-/// Evidence again: a chain of divisions, and loads that take four to five times what memory takes.
-#[test]
-fn a_verdict_says_what_is_known_of_its_cause() {
-    for (name, cause) in [
-        ("zen4/divider", "of its time goes to division."),
-        ("zen4/list-walk", "ns where memory takes 52, probably TLB misses: huge pages may help"),
-        ("zen3/list-walk", "ns where memory takes 53, probably TLB misses: huge pages may help"),
-    ] {
-        let file = root().join(format!("tests/processors/{name}.evidence.json.gz"));
-        let found = tdtool(["report", text(&file), "--format", "json"]).succeeded().json();
-        let verdict = found["conclusion"]["verdict"].as_str().expect("a verdict");
-        assert!(verdict.contains(cause), "{name}: {verdict}");
-    }
-    let file = root().join("tests/processors/zen3/random-branch.evidence.json.gz");
-    let shown = tdtool(["report", text(&file)]).succeeded().stdout;
-    assert!(!shown.contains("huge pages") && !shown.contains("tdtool block"), "{shown}");
+    assert_shown!("estimates", all.join("\n"));
 }
 
 /// A command of several lines stays the same command.

@@ -4,6 +4,7 @@ use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
+use crate::support::shown;
 use serde_json::Value;
 
 /// A loop whose block takes long, and nested ones whose innermost is hot.
@@ -184,8 +185,8 @@ fn a_child_of_the_command_is_counted_from_its_first_instruction() {
 
 #[test]
 fn recordings_cannot_be_counted_and_the_remedy_is_named() {
-    let output = report(&["--counts", "some.data"]);
-    assert_eq!(output.code(), Some(2));
-    let text = &output.stderr;
-    assert!(text.contains("--counts") && text.contains("-- COMMAND"), "{text}");
+    assert_shown!(
+        "recordings_cannot_be_counted",
+        shown::of(&["report", "--counts", "some.data"], &Folder::new())
+    );
 }

@@ -7,6 +7,7 @@ use super::stacks::recorded;
 use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
+use crate::support::shown;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -130,11 +131,11 @@ fn a_file_over_time_is_refused_where_nothing_has_times() {
     let folder = Folder::new();
     let counts = two_phases(&folder);
     let path = folder.file("out.json");
-    let refused = report(&[&counts, "--uarch", "zen4", "--firefox", &path]);
-    assert!(refused.stderr.contains("no samples with times"), "{refused:?}");
-    let refused = report(&[&counts, "--uarch", "zen4", "--trace", &path]);
-    assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("--interval"), "{}", refused.stderr);
+    let asked = [
+        &["report", &counts, "--uarch", "zen4", "--firefox", &path][..],
+        &["report", &counts, "--uarch", "zen4", "--trace", &path],
+    ];
+    assert_shown!("nothing_over_time", shown::each(&asked, &folder));
 }
 
 /// Read again by callgrind_annotate.

