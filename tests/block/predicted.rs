@@ -51,7 +51,7 @@ fn what_uarch_names_is_believed_with_a_warning() {
     let document = json(&[BLOCK, "--uarch", other]);
     let found = predictions(&document).iter().find(|p| p["uarch"] == other).expect("a prediction");
     assert_eq!((&found["kind"], &found["measured_core"]), (&"predicted".into(), &false.into()));
-    assert!(document["notes"].to_string().contains("does not describe"), "{document}");
+    assert!(document["notes"].to_string().contains(other), "{document}");
 }
 
 /// What `/proc/cpuinfo` says of the processor.
@@ -64,7 +64,6 @@ fn the_pressure_table_has_a_row_for_each_instruction_and_its_total() {
     let Some(_busy) = sandbox() else { return };
     let shown = block([BLOCK, "--quick", "--budget", "50", "--predict", "icx", "--ascii"]).stdout;
     let table = shown.split("predicted for icx").nth(1).expect("a prediction");
-    assert!(table.contains("not this core, not measured"), "{table}");
     let row = |name: &str| table.lines().find(|l| l.ends_with(name)).unwrap_or_default().to_owned();
     assert!(row("imul rax,rbx").contains("1.00"), "{table}");
     assert!(row("total").contains("0.50"), "{table}");

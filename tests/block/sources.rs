@@ -1,10 +1,11 @@
 //! Where a block may come from: standard input, digits, files; and what is no block.
 
 use super::parsers::{ADD, IACA_END, IACA_START, OBJECT, PROGRAM};
-use super::{block, block_reading, command, hex, json_reading, sandbox};
+use super::{block_reading, command, hex, json_reading, sandbox};
 use crate::support::files::Folder;
 use crate::support::pty::terminal;
 use crate::support::run::{self, run};
+use crate::support::shown;
 use isa::code::read_binary;
 
 #[test]
@@ -16,12 +17,9 @@ fn standard_input_takes_raw_code_its_digits_and_marked_code() {
     }
     let twice = [&marked[..], &marked].concat();
     assert_eq!(json_reading(&["-"], &twice).as_array().unwrap().len(), 2);
-    for (input, word) in [(&[0x90; 5000][..], "too long"), (b"", "empty"), (&marked[..15], "pair")]
-    {
-        let output = block_reading(&["-"], input);
-        assert_eq!(output.code(), Some(1), "{word}");
-        assert!(output.stderr.contains(word), "{}", output.stderr);
-    }
+    let refused = [&[0x90; 5000][..], b"", &marked[..15]];
+    let shown = refused.map(|input| shown::outputs(&block_reading(&["-"], input), &Folder::new()));
+    assert_shown!("standard_input_that_is_no_block", shown.join("\n"));
 }
 
 #[test]
@@ -39,19 +37,15 @@ fn digits_that_name_a_file_are_distinguished_from_it() {
     for name in ["b2", "90"] {
         folder.write(name, "a program");
     }
-    for word in ["block", "deps"] {
-        let output = run(run::command([word, "b2"]).current_dir(folder.path()));
-        assert_eq!(output.code(), Some(2));
-        let stderr = &output.stderr;
-        assert!(
-            stderr.contains("a file has that name") && stderr.contains("b2:FUNCTION"),
-            "{stderr}"
-        );
-    }
+    let asked = |word| {
+        let ran = run(run::command([word, "b2"]).current_dir(folder.path()));
+        shown::outputs(&ran, &folder)
+    };
+    assert_shown!("digits_that_name_a_file", ["block", "deps"].map(asked).join("\n"));
     let Some(_busy) = sandbox() else { return };
     let mut quick = command(["90", "--quick", "--budget", "50"]);
     let stderr = run(quick.current_dir(folder.path())).stdout;
-    assert!(stderr.contains("note: `90` is read as hexadecimal digits"), "{stderr}");
+    assert!(stderr.contains("`90`"), "{stderr}");
 }
 
 #[test]
@@ -72,13 +66,7 @@ fn words_that_are_no_block_get_cause_and_remedy() {
     let folder = Folder::new();
     let source = folder.write("p.c", "int main(void) { return 0; }\n");
     let of = format!("{source}:main");
-    for (given, cause) in [
-        ("nofile", "neither machine code nor a file"),
-        ("nofile:main", "cannot read nofile"),
-        (of.as_str(), "it is text, not a compiled program"),
-        ("480", "odd number of digits"),
-    ] {
-        let stderr = block([given]).stderr;
-        assert!(stderr.contains(cause) && stderr.contains("\ntry:   "), "{stderr}");
-    }
+    let shown =
+        ["nofile", "nofile:main", &of, "480"].map(|given| shown::of(&["block", given], &folder));
+    assert_shown!("words_that_are_no_block", shown.join("\n"));
 }
