@@ -46,7 +46,7 @@ fn a_time_to_measure_is_taken_by_both_of_its_names() {
             let output = run(asked.current_dir(folder.path()));
             let left = fs::read_dir(folder.path()).expect("a folder").count();
             assert_eq!(left, 0, "{name} leaves a file");
-            assert!(!output.stderr.contains("no option"), "{name} {option}: {}", output.stderr);
+            assert_ne!(output.code(), Some(2), "{name} {option}: {}", output.stderr);
             assert!(output.stderr.contains("4194305"), "{name} {option}: {}", output.stderr);
         }
     }
@@ -161,7 +161,7 @@ fn a_full_disk_is_reported_before_the_command_starts() {
     let text = &output.stderr;
     assert_eq!(output.code(), Some(1), "{text}");
     assert_eq!(text.contains("the command was not started"), !Path::new(&ran).exists(), "{text}");
-    assert!(!text.contains("kept and readable"), "{text}");
+    assert!(!text.contains("readable"), "{text}");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_program_that_has_moved_is_named_with_the_options_that_find_it() {
     need!(recorded.stderr.contains("samples of"), recorded.stderr);
     fs::remove_file(&busy).expect("removed");
     let report = tdtool(["report", &file]).succeeded().stdout;
-    assert!(report.contains("busy has") && report.contains("--symfs DIR"), "{report}");
+    assert!(report.contains("busy") && report.contains("--symfs"), "{report}");
 }
 
 #[test]

@@ -388,5 +388,5 @@ fn an_estimate_beside_others_says_so() {
     need!(document["source"] == "no_pmu", "this machine has a PMU");
     let notes = document["estimate"]["notes"].to_string();
     need!(document["estimate"]["runs"].to_string().contains("counts"), notes);
-    assert!(notes.contains("the machine was busy: other processes used"), "{notes}");
+    assert!(notes.contains("busy"), "{notes}");
 }

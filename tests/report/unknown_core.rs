@@ -47,7 +47,7 @@ fn an_estimate_without_any_width_is_wide_and_not_refused() {
     assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
     let report: Value = serde_json::from_str(&folder.read("report.json")).unwrap();
     let estimate = &report["estimate"];
-    assert!(estimate["assumed"].to_string().contains("issue width"), "{estimate:#}");
+    assert!(estimate["assumed"].to_string().contains("width"), "{estimate:#}");
     need!(estimate["covered"].as_f64().is_some_and(|share| share > 0.5), "too few samples");
     let part =
         |name: &str, key: &str| estimate["program"]["parts"][name][key].as_f64().expect("a number");

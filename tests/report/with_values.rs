@@ -50,6 +50,4 @@ fn loops_around_hot_blocks_run_with_the_values_of_a_further_run() {
         return;
     }
     assert_eq!((&found["blocks"], &found["iterations"]), (&3.into(), &100.into()), "{found}");
-    let notes = document["notes"].to_string();
-    assert!(notes.contains("of 1 further run of the command"), "{notes}");
 }
