@@ -71,7 +71,7 @@ fn questions_are_found_in_calls_comparisons_and_macros() {
 }
 
 /// What the code of these files, by path, asks: the file, and the text.
-fn questions(files: &BTreeMap<String, String>) -> BTreeSet<(String, String)> {
+pub(super) fn questions(files: &BTreeMap<String, String>) -> BTreeSet<(String, String)> {
     let read = |(path, text): (&String, &String)| {
         let syntax = syn::parse_file(text).unwrap_or_else(|e| panic!("{path}: {e}"));
         let mut code = Code::default();

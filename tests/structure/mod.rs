@@ -1,6 +1,6 @@
 //! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
 //! inside a crate, where no two files import each other. And that no code asks what a message says, fails with one, or
-//! makes a text by `Debug`.
+//! makes a text by `Debug`; and that tests compare texts whole.
 
 mod children;
 mod ci;
@@ -10,6 +10,7 @@ mod flags;
 mod imports;
 mod messages;
 mod reasons;
+mod wording;
 
 use crate::support::files::root;
 use imports::Crate;
