@@ -5,7 +5,7 @@ use crate::core_model::CoreModel;
 use bench::explain::Explainer;
 use bench::{BlockMeasurer, Measurement, Options, Progress, Snapshot, Status};
 use isa::code::{Block, Inst};
-use report::documents::block_pair::{Difference, Faster};
+use report::documents::block::{Difference, Faster};
 use std::fmt;
 use std::sync::Arc;
 use tma::Result;

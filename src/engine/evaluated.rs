@@ -1,7 +1,7 @@
 //! Counts of a file, as rows `trial,event,value` → the values of a table's nodes (`tdtool tables eval`).
 
 use profile::counts::{Match, Names};
-use report::documents::evaluation::{Evaluation, Row};
+use report::documents::tables::{Evaluation, Row};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

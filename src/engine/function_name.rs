@@ -10,7 +10,7 @@ use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use profile::symbols::demangle::{demangle, demangle_short};
-use report::documents::function_list::{FunctionLine, FunctionList};
+use report::documents::block::{FunctionLine, FunctionList};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -14,11 +14,11 @@ use engine::initial_values::set;
 use isa::deps::memory::InitialValues;
 use isa::program::{Located, Location};
 use pmu::perf::Signals;
-use report::documents::census::Census;
+use report::documents::deps::Census;
 use report::documents::deps::Document;
 use report::files::{check_output, write_whole};
 use report::render::deps::{Drawing, HEADER, dot, text};
-use report::render::{census, json};
+use report::render::{deps, json};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -205,7 +205,7 @@ pub fn analyse_rows(
     }
     write_whole(output, out.as_bytes(), &[path.to_owned()], "--output")?;
     if let Some(path) = unmodelled {
-        write_whole(path, census::rows(&counted).as_bytes(), &[], "--unmodelled")?;
+        write_whole(path, deps::census(&counted).as_bytes(), &[], "--unmodelled")?;
     }
     let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
     note(&format!("interrupted: {done} of {} rows written", rows.len()));

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use bench::microbench::{self, Bench, CalibrationSummary, Catalog, Multiset};
 use bench::{Options, Status};
 use clap::{Args, Subcommand};
-use engine::microbenched::{latencies, throughput};
+use engine::core_model::{latencies, throughput};
 use isa::latency::Calibration;
 use pmu::perf::Signals;
 use report::render::{json, microbench as render};
@@ -97,6 +97,7 @@ impl Effort {
             unroll_size: self.unroll_size as usize,
             total_insn: self.total_insn as usize,
             measures: self.measures as usize,
+            vector: None,
         };
         let options =
             Options { core, explain: false, counts: false, cpu: self.cpu, ..Options::default() };

@@ -6,12 +6,12 @@ use crate::message;
 use clap::{Args, Subcommand, ValueEnum};
 use engine::evaluated::evaluate;
 use pmu::machine::choose;
-use report::documents::identity::identity;
-use report::documents::table_check::{Checked, check};
-use report::documents::table_plan::{PlanAsk, table_plan};
-use report::render::evaluation::{csv, remarks};
+use report::documents::doctor::identity;
+use report::documents::tables::{Checked, check};
+use report::documents::tables::{PlanAsk, table_plan};
 use report::render::tables::{self, PerfStat, perf_stat};
-use report::render::{identity as render, json};
+use report::render::tables::{evaluation_csv, evaluation_remarks};
+use report::render::{doctor as render, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tma::Result;
@@ -153,7 +153,7 @@ pub fn run_identify(global: &Global, args: &IdentifyArgs) -> Result<()> {
         document.settle(answers.into(), settings.library)?;
     }
     print(&match args.format {
-        TextOrJson::Text => render::text(&document),
+        TextOrJson::Text => render::identity_text(&document),
         TextOrJson::Json => json::pretty(&document)?,
     })
 }
@@ -259,7 +259,7 @@ pub struct EvalArgs {
 pub fn run_eval(global: &Global, args: &EvalArgs) -> Result<()> {
     let table = global.settings()?.library.load(&args.name)?;
     let evaluation = evaluate(&table, &args.counts)?;
-    print(&csv(&evaluation))?;
-    message::plain(&remarks(&evaluation));
+    print(&evaluation_csv(&evaluation))?;
+    message::plain(&evaluation_remarks(&evaluation));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::files::{page, print};
 use super::options::TextOrJson;
 use clap::{Args, Subcommand};
-use report::documents::workload::{Catalog, Run};
+use report::documents::microbench::{Catalog, Run};
 use report::render::{json, workload as render};
 use std::process::ExitCode;
 use tma::Result;

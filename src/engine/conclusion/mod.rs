@@ -8,12 +8,12 @@ use crate::topdown::LiveAsk;
 use next::{MUCH, kernel};
 use profile::event::EventKind;
 use report::documents::Report;
-use report::documents::conclusion::Conclusion;
 use report::documents::estimate::Estimate;
+use report::documents::report::Conclusion;
 use report::documents::report::FindingKind;
 use report::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use report::format;
-use report::render::fit::elided;
+use report::render::width::elided;
 
 /// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement; its commands
 /// have the `carried` options.

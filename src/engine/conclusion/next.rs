@@ -6,9 +6,8 @@ use crate::topdown::{LiveAsk, options};
 use estimate::Part;
 use pmu::Target;
 use profile::event::EventKind;
-use report::documents::conclusion::Step;
 use report::documents::estimate::Row;
-use report::documents::measured_command::measured;
+use report::documents::report::Step;
 use report::documents::report::{FindingKind, NodeRow, Report};
 use report::documents::report_code::{LoopRow, Sampled};
 use std::path::Path;
@@ -114,7 +113,7 @@ impl Subject {
 fn subject(report: &Report, is_live: bool) -> Option<Subject> {
     match report.target.as_ref() {
         None | Some(Target::Command) => {
-            let command = measured(report);
+            let command = report.measured_program();
             let is_there = if is_live { !command.is_empty() } else { is_here(command) };
             is_there.then(|| Subject::Command(quoted(command)))
         }
@@ -240,7 +239,7 @@ fn hottest(report: &Report) -> Option<Step> {
     if is_measured || is_mispredicted(report) {
         return None;
     }
-    let command = measured(report);
+    let command = report.measured_program();
     let of_loop = report.loops.iter().find(|row| is_program(&row.code.path));
     if of_loop.is_some_and(|row| is_other_alone(report, row)) {
         return None;

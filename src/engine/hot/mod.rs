@@ -8,7 +8,7 @@ use profile::counts::folder_error;
 use profile::kept::{self, unnamed};
 use profile::recording::Stream;
 use profile::{perfdata, session};
-use report::documents::{evidence_file, report_file};
+use report::documents::{evidence, report_file};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -81,7 +81,7 @@ fn kind_of(path: &Path, start: &[u8]) -> Result<FileKind> {
         }
     } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
         FileKind::Session
-    } else if evidence_file::recognise(start) {
+    } else if evidence::recognise(start) {
         FileKind::Evidence
     } else if report_file::recognise(start) {
         FileKind::Document

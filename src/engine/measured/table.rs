@@ -1,7 +1,7 @@
 //! The start of a table of this processor: what was measured, and one event that every core of its vendor counts. Each
 //! measured fact beside what the table states, or the system of its caches.
 
-use report::documents::facts::{Agreement, Row};
+use report::documents::doctor::{Agreement, FactRow};
 use std::fmt::{self, Write as _};
 use tma::measured::{Fact, Facts, Kind};
 use tma::{Core, Error, Result};
@@ -144,7 +144,7 @@ fn plain(text: &str) -> String {
 }
 
 /// All facts of `core`; `caches` are its level and bytes as the system states them.
-pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {
+pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<FactRow> {
     let row = |kind: Kind| {
         let (name, unit) = kind.words();
         let (fact, stated) = (facts.get(kind), stated(core, kind, caches));
@@ -154,7 +154,7 @@ pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {
         };
         let stated = stated.map(|stated| (stated.value, stated.by));
         let wins_for = if agreement == Agreement::Measured { users(kind) } else { Vec::new() };
-        Row { kind, name, unit, fact, stated, agreement, wins_for }
+        FactRow { kind, name, unit, fact, stated, agreement, wins_for }
     };
     Kind::ALL.map(row).to_vec()
 }

@@ -4,7 +4,7 @@
 use crate::hot::Sources;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, AnnotatedLine, Profile, half_width};
-use report::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
+use report::documents::report_code::{AnnotatedFunction, SourceInstruction, SourceLine};
 use report::documents::report_code::{Callees, Callers, EventPart};
 use std::collections::BTreeMap;
 use tma::{Error, Result};

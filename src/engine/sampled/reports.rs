@@ -16,7 +16,7 @@ use pmu::machine::{Machine, boot_id};
 use profile::hot::Busiest;
 use profile::recording::{About, Stream};
 use profile::session;
-use report::documents::{Finding, FindingKind, Report, Source, evidence_file, report_file};
+use report::documents::{Finding, FindingKind, Report, Source, evidence, report_file};
 use std::path::Path;
 use tma::tables::Library;
 use tma::{Error, Result};
@@ -299,7 +299,7 @@ fn evaluated(
             .because(format!("{} holds what the estimate needs only", path.display()))
             .hint("leave it out"));
     }
-    let mut report = replay(evidence_file::read(path)?, library)?;
+    let mut report = replay(evidence::read(path)?, library)?;
     shorten(&mut report, code);
     report.conclusion = None;
     report.notes.push(format!("evaluated again from the evidence in {}", path.display()));

@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use pmu::perf::Signals;
 use report::files::{check_output, is_stdout};
 use report::render::block::{HEADER, row};
-use report::render::{json, model_errors};
+use report::render::{block, json};
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub fn measure_and_judge(
     let found = judge(&results, &predictions)?;
     print(&match args.format {
         Format::Json => json::pretty(&found)?,
-        _ => page(None).fitted(model_errors::text(&found)),
+        _ => page(None).fitted(block::model_errors(&found)),
     })?;
     Ok(code)
 }

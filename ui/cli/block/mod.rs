@@ -17,17 +17,17 @@ use crate::settings::{BlockRequest, Next, Settings, Subject};
 use crate::terminal;
 use arguments::Format;
 use bench::{Measurement, Options, Progress, Status, processors};
+use engine::block::compare;
 use engine::block::{Measurer, Notes};
-use engine::block_pair::compare;
 use engine::core_model::CoreModel;
 use engine::predict::Predictor;
 use isa::code::{Block, Region, parse_hex};
 use isa::program::Location;
 use pmu::perf::Signals;
 use report::documents::block::BlockReport;
-use report::documents::block_pair::{BlockPair, SCHEMA};
+use report::documents::block::{BlockPair, PAIR_SCHEMA};
 use report::render::block::Style;
-use report::render::{block as render, function_blocks, function_list, json};
+use report::render::{block as render, functions, json};
 use requests::{Request, requests};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -175,17 +175,17 @@ fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
     if let Some(functions) = code::functions_of(given) {
         let listed = functions?;
         print(&match args.format {
-            Format::Text => function_list::text(&listed, page(None)),
+            Format::Text => functions::list_text(&listed, page(None)),
             Format::Json => json::pretty(&listed)?,
-            Format::Csv => function_list::rows(&listed),
+            Format::Csv => functions::list_rows(&listed),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     let listed = code::blocks_of(given)?;
     print(&match args.format {
-        Format::Text => function_blocks::text(&listed, ascii, page(None)),
+        Format::Text => functions::blocks_text(&listed, ascii, page(None)),
         Format::Json => json::pretty(&listed)?,
-        Format::Csv => function_blocks::rows(&listed),
+        Format::Csv => functions::blocks_rows(&listed),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -272,7 +272,7 @@ pub fn compare_with(
         Err(why) => (None, Some(why.to_string())),
     };
     let compared = difference.is_some();
-    let pair = BlockPair { schema: SCHEMA, a, b, difference, reason };
+    let pair = BlockPair { schema: PAIR_SCHEMA, a, b, difference, reason };
     print(&match args.format {
         Format::Json => json::pretty(&pair)?,
         Format::Csv => {

@@ -5,7 +5,7 @@ pub mod initial_values;
 
 use super::files::{read_bytes, read_file, read_text};
 use crate::{config, message};
-use engine::{function_list, function_name, known_functions};
+use engine::function_name;
 use isa::code::{
     Block, MAX_LISTING_BYTES, Region, Syntax, assemble, listing_syntax, parse_hex, read_binary,
     read_listing,
@@ -16,7 +16,7 @@ use isa::program::{
 };
 use profile::files::SearchPaths;
 use profile::symbols::demangle::demangle;
-use report::documents::function_list::FunctionList;
+use report::documents::block::FunctionList;
 use std::path::Path;
 use tma::shell::quoted;
 use tma::{Error, ErrorKind, Result};
@@ -161,7 +161,7 @@ pub fn block_at(file: &str, location: &Location, given: &str) -> Result<Located>
 /// The functions of `file` that it does not name itself.
 fn known_functions_of(file: &str) -> Vec<Known> {
     let search = SearchPaths { caches: config::by_build_id(), ..SearchPaths::default() };
-    known_functions::known(Path::new(file), &search)
+    function_name::known(Path::new(file), &search)
 }
 
 /// Code that `read` finds at `location` of `file`, whose function may be named as people write it.
@@ -208,7 +208,7 @@ fn with_list(error: Error, file: &str, location: &Location) -> Error {
 /// The functions of the program that `given` names without one of them.
 pub fn functions_of(given: &str) -> Option<Result<FunctionList>> {
     let path = Path::new(given);
-    path.is_file().then(|| function_list::list(path, &known_functions_of(given)))
+    path.is_file().then(|| function_name::list(path, &known_functions_of(given)))
 }
 
 /// The blocks of the function that `given` names.

@@ -9,8 +9,8 @@ use report::documents::Report;
 use report::files::{is_stdout, not_written, write_whole};
 use report::render::page::page;
 use report::render::report::csv;
-use report::render::report::text::{Style, render};
-use report::render::{firefox, json, trace};
+use report::render::report::{Style, render};
+use report::render::{json, over_time};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -316,8 +316,8 @@ impl Kind {
     fn content(self, whole: &Report, intervals: &[Report]) -> Result<Vec<u8>> {
         match self {
             Kind::Page => Ok(page(whole, intervals).into_bytes()),
-            Kind::Firefox => firefox::json(whole, intervals),
-            Kind::Trace => Ok(trace::json(whole, intervals)),
+            Kind::Firefox => over_time::firefox(whole, intervals),
+            Kind::Trace => Ok(over_time::trace(whole, intervals)),
         }
     }
 

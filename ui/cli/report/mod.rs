@@ -28,8 +28,8 @@ use engine::topdown::{Ask, ImportAsk, LiveAsk, Update};
 use pmu::machine::{Moment, this_cpu};
 use pmu::sampling::CallChains;
 use pmu::{Command, Target};
+use report::documents::evidence;
 use report::documents::evidence::Evidence;
-use report::documents::evidence_file;
 use report::files::{check_place, write_whole};
 use report::render::{json, regions as text};
 use std::fs::DirBuilder;
@@ -340,14 +340,14 @@ pub(super) fn keep_in(path: &Path, redact: bool, not_kept: &NotKept) -> Callback
 
 /// Writes it, or else to a private folder among the temporary files: it took runs that nobody wants to repeat.
 fn write_evidence(path: &Path, evidence: &Evidence) -> Result<()> {
-    let Err(error) = evidence_file::write(path, evidence) else { return Ok(()) };
+    let Err(error) = evidence::write(path, evidence) else { return Ok(()) };
     let packed = if path.extension().is_some_and(|end| end == "gz") { ".gz" } else { "" };
     let private = std::env::temp_dir().join(format!("tdtool-evidence-{}", std::process::id()));
     if DirBuilder::new().mode(0o700).create(&private).is_err() {
         return Err(error);
     }
     let elsewhere = private.join(format!("evidence.json{packed}"));
-    match evidence_file::write(&elsewhere, evidence) {
+    match evidence::write(&elsewhere, evidence) {
         Ok(()) => {
             let folder = path.parent().filter(|of| !of.as_os_str().is_empty() && !of.exists());
             let first = folder.map(|of| format!("mkdir -p {} && ", quoted(&[of])));

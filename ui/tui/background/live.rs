@@ -10,8 +10,7 @@ use crate::tui::state::{Failure, Searchable, catch_panic, paragraph};
 use crate::{config, message};
 use engine::commands::Carried;
 use engine::estimate::{Callback, EstimateAsk, estimate};
-use engine::hot::recording;
-use engine::hot::temporary::Temporary;
+use engine::hot::{self, Temporary};
 use engine::record::{SampleAsk, record};
 use engine::steps::cost;
 use engine::topdown::{LiveAsk, Outcome, Update, live};
@@ -23,7 +22,7 @@ use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
 use profile::recording::Stream;
 use report::documents::estimate::Estimate;
-use report::documents::explanations::explain;
+use report::documents::report_file::explain;
 use report::documents::{Report, Source};
 use report::render::json;
 use std::ffi::OsString;
@@ -255,7 +254,7 @@ fn sample(
     };
     let recorded =
         record(settings.machine(), settings.library, ask, Some(&sample), path, on_update)?;
-    let recording = recording::stream(path, true)?;
+    let recording = hot::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         let notes = recorded.notes.iter().map(ToString::to_string);

@@ -9,14 +9,14 @@ use crate::tui::state::{
     paragraph,
 };
 use engine::estimate::replay;
-use engine::hot::recording::{self, FileKind};
+use engine::hot::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, Calls, Filter, Overview, Profile, overview};
 use profile::recording::Stream;
-use report::documents::explanations::explain;
-use report::documents::{Report, Source, evidence_file, report_file};
+use report::documents::report_file::explain;
+use report::documents::{Report, Source, evidence, report_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -211,9 +211,9 @@ pub fn read_file(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result
         send_document(report, settings, queue);
         return Ok(None);
     }
-    let kind = recording::kind(path)?;
+    let kind = hot::kind(path)?;
     if kind == FileKind::Evidence {
-        let report = replay(evidence_file::read(path)?, settings.library)?;
+        let report = replay(evidence::read(path)?, settings.library)?;
         send_document(report, settings, queue);
         return Ok(None);
     }
@@ -222,11 +222,11 @@ pub fn read_file(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());
         queue.send(BackgroundResult::Report(Box::new(report)));
-        return recording::stream(path, true);
+        return hot::stream(path, true);
     }
     send_counts(path, settings, queue)?;
     // Without samples the counts are still shown.
-    let recording = match recording::stream(path, true) {
+    let recording = match hot::stream(path, true) {
         Ok(recording) => recording,
         Err(error) => {
             queue.send(BackgroundResult::NoFunctions(paragraph(&error)));

@@ -5,7 +5,7 @@ use crate::settings::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::Queue;
 use crate::tui::state::{Failure, SampleFilter, Searchable, WITH_LINES, catch_panic};
-use engine::hot::recording;
+use engine::hot;
 use profile::hot::{HotFunction, Profile};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn key(function: &HotFunction) -> Key {
 impl Watched {
     fn look(&mut self) {
         let path: &Path = &self.path;
-        let Ok(Some(recording)) = recording::growing(path) else { return };
+        let Ok(Some(recording)) = hot::growing(path) else { return };
         let Ok(mut profile) = profile_of(&recording, &self.filter, &self.samples) else { return };
         if profile.samples > 0 {
             let is_new = self.send(&profile);
@@ -112,7 +112,7 @@ impl Watched {
     }
 
     fn calls(&self, name: String) {
-        let recording = catch_panic(|| recording::stream(&self.path, true));
+        let recording = catch_panic(|| hot::stream(&self.path, true));
         let found = recording.and_then(|read| read.ok().flatten().ok_or(Failure::NotYet));
         let found = found.and_then(|recording| {
             calls_of(&recording, &self.filter, &self.samples, &mut None, &name)

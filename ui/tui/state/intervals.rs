@@ -3,8 +3,8 @@
 
 use super::list::List;
 use engine::phases;
-use report::documents::phases::Phase;
 use report::documents::report::Place;
+use report::documents::report_parts::Phase;
 use report::documents::series::{Interval, Series};
 use report::documents::{NodeRow, Report};
 use std::collections::{HashMap, VecDeque};

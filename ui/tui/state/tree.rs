@@ -3,8 +3,8 @@
 
 use super::intervals::History;
 use super::list::{List, matches};
-use report::documents::explanations::{Explanation, Explanations};
 use report::documents::report::Place;
+use report::documents::report_file::{Explanation, Explanations};
 use report::documents::{NodeRow, Report};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::keymap::{Command, Edit, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Ask, BlockRow, Job, Prompt, State, Wanted};
 use crate::tui::view;
-use report::documents::shown::{self, Functions};
+use report::documents::report_file::{self, Functions};
 use report::render::json;
 use std::path::PathBuf;
 
@@ -257,7 +257,7 @@ fn document(state: &State) -> Option<String> {
     };
     let shown = &state.functions.rows;
     let functions = state.functions.data.ready().map(|all| Functions { all, shown });
-    let mut document = shown::document(state.tree.report.as_deref(), functions, blocks);
+    let mut document = report_file::document(state.tree.report.as_deref(), functions, blocks);
     document.estimate = state.estimate.document.as_deref().cloned();
     json::pretty(&document).ok()
 }

@@ -8,7 +8,7 @@ use crate::tui::look::{Look, Tone, fit, fit_middle, fit_right};
 use crate::tui::state::{ComparedRow, State};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
-use report::documents::diff::code::CodeRow;
+use report::documents::diff::row::CodeRow;
 use report::render::diff::{gain, place, plain, sentence};
 
 /// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.

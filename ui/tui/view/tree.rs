@@ -6,9 +6,9 @@ use crate::tui::look::{Tone, fit, fit_right, width};
 use crate::tui::state::{Progress, State, TreeRow};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
-use report::documents::{NodeRow, Report, Source, software_name};
+use report::documents::{NodeRow, Report, Source, series};
 use report::format;
-use report::render::report::text::{SHORT_INFOS, short_label};
+use report::render::report::{SHORT_INFOS, short_label};
 
 /// Widest bar.
 const BAR: usize = 20;
@@ -190,11 +190,11 @@ fn software(report: &Report) -> Vec<String> {
     let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
     let text = |name: &str| {
         let value = report.software.get(name).copied().flatten()?;
-        let value = match software_name::is_time(name) {
+        let value = match series::is_software_time(name) {
             true => format::seconds(value / 1e3),
             false => format::number(value),
         };
-        Some(format!("{} {value}", software_name::label(name)))
+        Some(format!("{} {value}", series::software_label(name)))
     };
     first.chain(others).filter_map(text).collect()
 }

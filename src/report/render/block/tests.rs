@@ -300,7 +300,7 @@ fn no_line_is_wider_than_a_page() {
         sandbox: vec![long],
         ..report()
     });
-    let wide = text.lines().find(|l| l.chars().count() > layout::WIDTH);
+    let wide = text.lines().find(|l| l.chars().count() > rows::WIDTH);
     assert_eq!(wide, None);
 }
 
