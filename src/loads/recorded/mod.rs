@@ -188,7 +188,7 @@ const LEAST_SEEN: u64 = 10;
 const Z: f64 = 1.96;
 
 /// Whether a branch is hard: the share of its `seen` executions that were mispredicted is above
-/// [`HARD_BRANCH`] with 95 % certainty (lower end of Wilson's interval, JASA 22, 1927).
+/// `HARD_BRANCH` with 95 % certainty (lower end of Wilson's interval, JASA 22, 1927).
 ///
 /// ```
 /// use loads::recorded::is_hard;

@@ -64,7 +64,7 @@ pub struct NodeResult {
 /// Results of all nodes of a table for one [`Counts`](crate::counts::Counts).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// By [`NodeId`](crate::tables::NodeId).
+    /// By [`NodeId`].
     pub nodes: Vec<NodeResult>,
 }
 
