@@ -1,15 +1,12 @@
 //! Rules out implausible throughputs: the pipeline's width, and comparing a result with its bounds.
 
 use crate::harness::skeleton::fuses;
+use crate::measurement::bound_names::{FRONT_END, WIDTH};
 use crate::measurement::{Assumed, Assumption, Bound, Outcome, Throughput};
 use crate::timing::form_timing::FormTiming;
 use iced_x86::{Mnemonic, OpKind};
 use isa::code::{Block, Inst};
 use tma::Core;
-
-/// Names of the bounds.
-pub(super) const FRONT_END: &str = "front-end";
-const WIDTH: &str = "issue-width";
 
 /// Start-up and drain cycles that do not cancel between the long and the short run.
 const ENDS: f64 = 4.0;
