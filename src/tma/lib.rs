@@ -2,7 +2,6 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`address`] | addresses in documents and texts |
 //! | [`error`] | what failed, why, and what to do |
 //! | [`quantity`] | a value with its error, or the reason it is missing |
 //! | [`formula`] | the formula language of the tables |
@@ -17,11 +16,10 @@
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //! | [`files`] | files that users and recordings name, opened |
 //! | [`shell`] | words as a shell takes them |
-//! | [`text`] | names shown without control characters; now, in the calendar |
+//! | [`text`] | names shown without control characters; now, in the calendar; addresses |
 //!
 //! Nothing here measures, asks a machine or prints.
 
-pub mod address;
 mod core;
 pub mod counts;
 pub mod cpuid;
@@ -38,7 +36,7 @@ pub mod tables;
 pub mod text;
 pub mod tree;
 
-pub use address::{Address, NoAddress};
 pub use core::Core;
 pub use cpuid::{Cache, Cpu};
 pub use error::{Cause, Error, ErrorKind, Result};
+pub use text::{Address, NoAddress};

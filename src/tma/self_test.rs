@@ -5,7 +5,6 @@
 
 mod open;
 mod predictors;
-mod remembered;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,9 +13,9 @@ use std::sync::OnceLock;
 
 pub use open::{Answer, Consumer, Open, Signs};
 pub use predictors::{
-    Below, Biased, CallHistory, Calls, MODELLED, ONE_IN, Rate, Returns, Rule, Rules, Targets,
+    Below, Biased, CallHistory, Calls, FIRST_MODELLED, LENGTHS, MODELLED, MODELLED_REPEATING,
+    ONE_IN, Rate, Remembered, Returns, Room, Rule, Rules, Sequence, Targets,
 };
-pub use remembered::{FIRST_MODELLED, LENGTHS, MODELLED_REPEATING, Remembered, Room, Sequence};
 
 /// The answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

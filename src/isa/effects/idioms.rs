@@ -1,7 +1,6 @@
 //! Dependency-breaking idioms and instructions eliminated at register renaming.
 
-use super::arch_reg::ArchReg;
-use super::model::{Effects, Role};
+use super::model::{ArchReg, Effects, Role};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tma::tables::Facts;
 use tma::tables::facts::{Renamed, ZeroIdiom};

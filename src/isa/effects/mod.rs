@@ -66,7 +66,6 @@
 //! | lods, stos, movs, scas, cmps | rsi, rdi and DF read | pointers advance by a constant, in the direction of DF | all | Intel SDM vol. 2 | defined |
 //! | ldmxcsr, stmxcsr | no register | MXCSR | all | Intel SDM vol. 2 | defined |
 
-mod arch_reg;
 mod idioms;
 mod model;
 mod registers;
@@ -78,9 +77,8 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, 
 use tma::tables::Facts;
 use tma::tables::facts::FalseDependence;
 
-pub use arch_reg::{ArchReg, ArchRegSet};
 pub use idioms::tied_operands;
-pub use model::{Access, Effects, Paths, Read, Role, Write};
+pub use model::{Access, ArchReg, ArchRegSet, Effects, Paths, Read, Role, Write};
 
 /// Computes effects; reuses its buffers between instructions.
 ///

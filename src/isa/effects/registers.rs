@@ -1,7 +1,6 @@
 //! Registers read and written, and the role of each read; memory operands.
 
-use super::arch_reg::ArchReg;
-use super::model::{Access, Effects, Paths, RSP, Read, Role, Write};
+use super::model::{Access, ArchReg, Effects, Paths, RSP, Read, Role, Write};
 use iced_x86::{
     CodeSize, EncodingKind, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register,
     UsedMemory,

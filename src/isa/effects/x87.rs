@@ -1,7 +1,6 @@
 //! The x87 register stack: registers that an instruction reads and writes, counted from the top of the stack.
 
-use super::arch_reg::ArchReg;
-use super::model::{Effects, Paths, Read, Role, Write};
+use super::model::{ArchReg, Effects, Paths, Read, Role, Write};
 use iced_x86::{Instruction, Mnemonic, Register};
 
 /// Register that a push writes: the one above the top.

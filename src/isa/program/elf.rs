@@ -4,8 +4,7 @@
 //! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, `@N` its
 //! N-th loop, from 0, as [`flow`] finds them.
 
-use super::elf_function::{self, Function, Names};
-use super::location::{Location, LoopName};
+use super::places::{self, Function, Location, LoopName, Names};
 use crate::code::{MAX_BLOCK_BYTES, Placeholders, cut, cut_among};
 use crate::flow;
 use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
@@ -248,12 +247,12 @@ impl<'a> Program<'a> {
 
     /// The function that contains an address.
     pub fn around(&self, address: u64) -> Result<Function> {
-        elf_function::around(&self.file, self.names.known, address)
+        places::around(&self.file, self.names.known, address)
     }
 
     /// The function `name`.
     pub fn function(&self, name: &str) -> Result<Function> {
-        elf_function::named(&self.file, self.names.known, name)
+        places::named(&self.file, self.names.known, name)
     }
 }
 

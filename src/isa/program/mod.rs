@@ -1,8 +1,7 @@
 //! Functions, blocks and loops of a program's file, by the places that a user names.
 
 mod elf;
-mod elf_function;
-mod location;
+mod places;
 
 use crate::flow;
 use elf::Program;
@@ -11,8 +10,9 @@ use std::ops::Range;
 use tma::Result;
 
 pub use elf::{Located, function_around, read_location, read_named, read_path, read_ranges};
-pub use elf_function::{Known, Names, nameless, nameless_start, preference};
-pub use location::{Location, LoopName, split as split_location};
+pub use places::{
+    Known, Location, LoopName, Names, nameless, nameless_start, preference, split as split_location,
+};
 
 /// The basic blocks of one function: the document `tdtool.blocks/1`.
 #[derive(Debug, Clone, Serialize)]

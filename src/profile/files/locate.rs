@@ -1,9 +1,9 @@
 //! Finds the file of a module, checks that it is the recorded one, and says why it was not found; a program whose
 //! recording does not say where it was mapped.
 
-use super::gap::{Gap, Unreadable, shortened};
 use super::place::{Part, Place, hexadecimal, same_id};
 use super::search::SearchPaths;
+use super::{Gap, Unreadable, shortened};
 use crate::module::{Module, ModuleKind};
 use crate::record::Mapping;
 use isa::elf::Layout;

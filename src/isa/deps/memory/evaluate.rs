@@ -77,7 +77,7 @@ pub fn evaluate(m: &mut Machine, o: &Operation) {
         | Action::HighStore
         | Action::UnpackLow
         | Action::Insert(_)
-        | Action::Extract(_) => super::vector::evaluate(m, o),
+        | Action::Extract(_) => super::machine::evaluate(m, o),
         Action::Imul
         | Action::MulWide
         | Action::ImulWide

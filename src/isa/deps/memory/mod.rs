@@ -17,7 +17,6 @@ mod machine;
 mod operation;
 mod shadow;
 mod step;
-mod vector;
 
 use super::code::Code;
 use dependency::{Candidate, PROBED, Probe, Tally};

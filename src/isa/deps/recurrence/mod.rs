@@ -4,8 +4,6 @@
 mod forward;
 mod graph;
 mod ratio;
-#[cfg(test)]
-mod tests;
 
 use super::code::Code;
 use super::memory::MemoryDependency;
@@ -101,4 +99,132 @@ fn slowest(edges: &[Edge]) -> Option<Recurrence> {
     let earliest = (0..path.len()).min_by_key(|i| path[*i].reader).unwrap_or(0);
     path.rotate_left(earliest);
     Some(Recurrence { low, middle: likely, high, iterations: cycle.distance, path })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Latency bounds on Golden Cove against measurements (tests/figures/forwarding.py and
+    //! tests/figures/native_chains.py, with results in docs/results/accuracy.md).
+
+    use crate::code::{Syntax, assemble};
+    use crate::deps::memory::Settings;
+    use crate::deps::{Analyser, Code};
+    use crate::latency::Latencies;
+
+    /// Minimum and maximum cycles of the slowest recurrence.
+    fn bound(text: &str) -> (f64, f64) {
+        let bytes = assemble(text, Syntax::Intel).unwrap();
+        let code = Code::of_bytes(&bytes, crate::test_core(Some("emr")).facts()).unwrap();
+        let settings = Settings { window: 512, runs: 3, initial_values: Vec::new() };
+        let found = Analyser::new(Latencies::new(&crate::test_core(Some("emr"))).unwrap())
+            .analyse(&code, &settings)
+            .recurrences;
+        found.first().map_or((0.0, 0.0), |r| (r.low, r.high))
+    }
+
+    /// Asserts that the measurement is within the bound's range, with a tolerance of 0.2 cycles.
+    fn agrees(text: &str, measured: f64) {
+        let (low, high) = bound(text);
+        assert!(
+            low - 0.2 <= measured && measured <= high + 0.2,
+            "{text}: {low} to {high}, {measured}"
+        );
+    }
+
+    #[test]
+    fn forwarding_is_slower_with_one_cycle_between_load_and_store_than_with_none_or_two() {
+        let moving =
+            |what: &str| format!("mov rdx,[r15+rcx*8]; add rcx,1; {what} mov [r15+rcx*8],rdx");
+        agrees(&moving(""), 5.01);
+        agrees(&moving("add rdx,rbx;"), 7.48);
+        agrees(&moving("add rdx,rbx; add rdx,rbx;"), 7.56);
+        agrees(&moving("add rdx,rbx; add rdx,rbx; add rdx,rbx;"), 8.53);
+        agrees(&moving("imul rdx,rdx;"), 8.01);
+        agrees("mov rax,[r15+rcx*8]; imul rax,rax; mov [r15+rcx*8],rax", 7.99);
+        agrees("mov [r15+64],rax; mov eax,[r15+68]; add rax,rbx", 7.33);
+        agrees("mov rdx,[r15]; add r15,6; add rdx,rbx; mov [r15],rdx", 6.22);
+    }
+
+    #[test]
+    fn additions_done_at_renaming_delay_consumers_that_cannot_fold_them() {
+        for (text, measured) in [
+            ("add rax,1; and rax,rbx", 1.0),
+            ("lea rdx,[rax-1]; and rax,rdx", 1.0),
+            ("add rax,1; imul rax,rax", 3.0),
+            ("add rax,1; shl rax,3", 3.0),
+            ("add rax,1; bswap rax", 4.0),
+            ("add eax,1; and eax,ebx", 2.0),
+            ("inc eax", 1.0),
+            ("sub eax,1", 1.0),
+        ] {
+            agrees(text, measured);
+        }
+    }
+
+    /// Measured with `tdtool block`.
+    #[test]
+    fn a_locked_instruction_waits_until_stores_are_in_the_cache() {
+        agrees("lock add dword ptr [rdi],1", 18.1);
+        agrees("lock add [rdi],rbx", 18.0);
+        agrees("lock xadd [rdi],rax", 18.0);
+    }
+
+    #[test]
+    fn other_processors_do_not_defer_additions() {
+        let bytes = assemble("add rax,1; shl rax,3", Syntax::Intel).unwrap();
+        let code = Code::of_bytes(&bytes, crate::test_core(Some("zen3")).facts()).unwrap();
+        let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
+        let latencies = Latencies::new(&crate::test_core(Some("zen3"))).unwrap();
+        // Both take a cycle on Zen 3 (uops.info).
+        assert_eq!(Analyser::new(latencies).analyse(&code, &settings).recurrences[0].low, 2.0);
+    }
+
+    /// Lower bounds of every recurrence on `uarch`.
+    fn lower_bounds(text: &str, uarch: &str) -> Vec<f64> {
+        let bytes = assemble(text, Syntax::Intel).unwrap();
+        let core = crate::test_core(Some(uarch));
+        let code = Code::of_bytes(&bytes, core.facts()).unwrap();
+        let settings = Settings { window: 256, runs: 3, initial_values: Vec::new() };
+        let latencies = Latencies::new(&core).unwrap();
+        Analyser::new(latencies)
+            .analyse(&code, &settings)
+            .recurrences
+            .iter()
+            .map(|r| r.low)
+            .collect()
+    }
+
+    /// Native timings on a Zen 5 (tests/tools/native_latencies.py): `fadd` 5.98; two sums that `fxch` swaps 2.99 an
+    /// iteration, as each is added to in every other one; a sum after a load and a pop 5.98; a square 7.97. A product
+    /// and a sum in two registers are independent.
+    #[test]
+    fn x87_registers_are_told_apart() {
+        assert_eq!(lower_bounds("fadd st, st(1)", "zen5"), [6.0]);
+        assert_eq!(lower_bounds("fadd st, st(1); fxch st(2)", "zen5"), [3.0]);
+        assert_eq!(lower_bounds("fld st(1); faddp st(1), st", "zen5"), [6.0]);
+        assert_eq!(lower_bounds("fld st(0); fmulp st(1), st", "zen5"), [8.0]);
+        let apart = lower_bounds("fadd st, st(3); fxch st(1); fmul st, st(3); fxch st(1)", "zen5");
+        assert_eq!(apart, [6.0, 6.0]);
+        // Each iteration pushes: what it reads another pushed, and the bound leaves it out.
+        assert!(lower_bounds("fld1; fadd st, st(1)", "zen5").iter().all(|low| *low == 0.0));
+    }
+
+    /// Native timings on a Zen 5: `mul rbx; cmove rbx,rsi` 3.0, so `cmove` does not wait for the ZF that `mul`
+    /// leaves undefined.
+    #[test]
+    fn undefined_flags_are_no_certain_dependency() {
+        let most = lower_bounds("mul rbx; cmove rbx, rsi", "zen5").into_iter().fold(0.0, f64::max);
+        assert!(most <= 3.0, "{most}");
+        let defined = lower_bounds("imul rax, rcx; cmovb rcx, rsi", "zen5");
+        assert_eq!(defined.into_iter().fold(0.0, f64::max), 4.0, "CF is defined");
+    }
+
+    /// Native timings on a Zen 5: `paddd mm0,mm1` 1.99 among others that wait (1 where none does),
+    /// `pmullw mm0,mm1` 2.99, `pxor mm0,mm0; paddd mm0,mm1` no chain.
+    #[test]
+    fn mmx_registers_are_told_apart() {
+        assert_eq!(lower_bounds("pmullw mm0, mm1", "zen5"), [3.0]);
+        assert_eq!(lower_bounds("pmullw mm0, mm2; pmullw mm1, mm2", "zen5"), [3.0, 3.0]);
+        assert_eq!(lower_bounds("movq mm0, [rdi]; pmullw mm0, mm1", "zen5"), []);
+    }
 }
