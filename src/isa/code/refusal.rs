@@ -1,7 +1,9 @@
-//! Instructions that are refused before a block runs, and those by which it could learn its address.
+//! Instructions that are refused before a block runs. This is an allow-list: every instruction must belong to a feature
+//! listed below and not be one of the exceptions, so new or unknown instructions are refused. Also those by which a
+//! block could learn its address.
 //!
-//! Refused instructions ([`refusal`](super::refusal)) reveal nothing, since they never run: `call`, `fxsave`,
-//! `xsave`, `sgdt`, `rdfsbase`, `rdpmc` and the like.
+//! Refused instructions reveal nothing, since they never run: `call`, `fxsave`, `xsave`, `sgdt`, `rdfsbase`, `rdpmc`
+//! and the like.
 
 use super::decode::Block;
 use super::inst::Inst;

@@ -3,8 +3,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `arch_reg` | registers and flag groups as numbers and sets |
-//! | `model` | the effects of an instruction as data: [`Effects`] |
+//! | `model` | registers and flag groups; the effects of an instruction as data: [`Effects`] |
 //! | `registers` | registers and memory operands read and written |
 //! | `x87` | x87 registers, by instruction and over a region |
 //! | `idioms` | zeroing idioms and move elimination |

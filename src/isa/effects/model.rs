@@ -1,4 +1,5 @@
-//! Architectural registers and flag groups, and the effects of an instruction, as data.
+//! Architectural registers and flag groups, which carry values between instructions apart from memory, and the effects
+//! of an instruction, as data.
 
 use iced_x86::{Register, RflagsBits};
 

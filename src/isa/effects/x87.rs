@@ -1,4 +1,5 @@
-//! The x87 register stack: registers that an instruction reads and writes, counted from the top of the stack.
+//! The x87 register stack: registers that an instruction reads and writes, counted from the top of the stack before it.
+//! `st(i)` counts from the top, which pushes and pops move, so a region tells them apart.
 
 use super::model::{ArchReg, Effects, Paths, Read, Role, Write};
 use iced_x86::{Instruction, Mnemonic, Register};

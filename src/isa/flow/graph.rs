@@ -1,4 +1,5 @@
-//! The control-flow graph of a function as data, also from its parts, as another process stored them.
+//! The control-flow graph of a function as data, also from its parts, as another process stored them: the code need not
+//! be here.
 
 use crate::code::{Inst, InstBuilder};
 use iced_x86::{Decoder, DecoderOptions};

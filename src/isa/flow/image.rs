@@ -1,8 +1,11 @@
-//! The memory of a program as its ELF file defines it: code and data that is read-only at run time, and the functions that
-//! never return.
+//! The memory of a program as its ELF file defines it: code and data that is read-only at run time, with relocations
+//! applied.
 //!
 //! Both `FILE:FUNCTION+N` and the hot blocks of a recording are resolved on this image, so they agree
 //! on the blocks.
+//!
+//! Some functions are known by name never to return. Compilers emit no code after a call of one, so the bytes that
+//! follow do not belong to the caller's path.
 
 use crate::elf::{Layout, Segment, layout};
 use crate::names::name;

@@ -1,7 +1,9 @@
-//! Natural loops, by immediate dominators.
+//! Natural loops: a back edge goes from a latch to a header that dominates it, and the loop consists of the blocks that
+//! reach the latch without passing the header. Cycles with several entries are irreducible and not loops.
 //!
-//! Blocks without predecessors (landing pads, targets of unresolved jumps) are entries like the first
-//! one. All entries are children of a virtual root.
+//! Immediate dominators are found by Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001). Blocks
+//! without predecessors (landing pads, targets of unresolved jumps) are entries like the first one. All entries are
+//! children of a virtual root.
 
 use super::graph::Loop;
 

@@ -1,4 +1,6 @@
-//! Bytes of a function → instructions → basic blocks and edges.
+//! Bytes of a function → instructions → basic blocks and edges. Instructions are found by recursive traversal from the
+//! entry and other roots, then by a linear sweep over the remaining bytes, so that data between code does not misalign
+//! the decoding of branch targets.
 //!
 //! A block begins at the entry, at a branch target (direct, from a jump table, or seen in a
 //! recording) and after an instruction that may not fall through: a branch, call or return. Calls end

@@ -1,4 +1,5 @@
-//! Symbolic values of the backward slice: an indirect jump's target in terms of the registers and memory.
+//! Symbolic values of the backward slice: an indirect jump's target in terms of the registers and memory at some point
+//! before it.
 //!
 //! Values have a normal form, so that the value that a comparison bounds is recognised in the address
 //! of a table entry.

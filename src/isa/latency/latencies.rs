@@ -1,4 +1,5 @@
-//! Latency lookup: measured on this machine, else from the shipped table, else assumed.
+//! Latency lookup: measured on this machine, else from the shipped table, else assumed. Encodings of one operation have
+//! one latency between registers: `add r64, r/m64` and `add r/m64, r64`.
 
 use super::calibration::Calibration;
 use super::form::{Address, Form, Mask};

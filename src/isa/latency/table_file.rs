@@ -51,9 +51,6 @@
 //!
 //! Classes: `gpr` with `gpr8`, `gpr16`, `gpr32`, `gpr64`; `xmm`, `ymm`, `zmm`, `mm`, `k`, `x87`;
 //! `imm`, `cl`.
-//!
-//! Measured in dependency chains of four instructions (tests/figures/native_chains.py). Slow shifts by
-//! such a count are documented in "The Alder Lake SHLX anomaly", tavianator.com, 2025.
 
 use super::{Latency, Output, Source};
 use iced_x86::{ConditionCode, Instruction, Mnemonic};
@@ -196,7 +193,12 @@ fn intern(name: &str) -> &'static str {
     leaked
 }
 
-/// Extra cycles of the instruction that uses the sum.
+/// Additions deferred by renaming: Golden Cove does not execute additions of small constants but adds the constant
+/// where the sum is used. Most consumers do that without extra latency; shifts, conditional moves and stores take
+/// these extra cycles.
+///
+/// Measured in dependency chains of four instructions (tests/figures/native_chains.py). Slow shifts by
+/// such a count are documented in "The Alder Lake SHLX anomaly", tavianator.com, 2025.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeferredAdd {

@@ -10,7 +10,6 @@
 //! | `event_name`, `names` | event names as written → events of a table; tables that a recording fits |
 //! | `groups` | which rows were counted together |
 //! | `sessions`, `import` | a session, perf.data or recording and a table → [`Imported`] |
-//! | `aggregate` | sums over CPUs and intervals |
 //!
 //! Lines that cannot be parsed are listed, never dropped silently. Recorded values are scaled for
 //! multiplexing already and are never scaled again.
@@ -37,14 +36,6 @@
 //! assert!(matches!(group.total(1), Err(Missing::NotCounted(_))), "not a count of 0");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! Group by group, event by event: counts of different groups are never added. The running share of
-//! a sum is the smallest of its parts.
-//!
-//! Over CPUs, an event that is missing in one part is missing in the sum. Over intervals, one without
-//! any count adds nothing: nothing ran in it. A group that got no counter in an interval in which
-//! others did is scaled from its other intervals by time; its running share falls accordingly and a
-//! note states it.
 
 mod builder;
 mod decimal_commas;
@@ -99,6 +90,12 @@ struct Key {
 ///
 /// Over intervals, live readings are concatenated and stay live. Over CPUs, live groups become
 /// imported ones, their totals: a sum of readings would lose the times they are scaled by.
+///
+/// Group by group, event by event: counts of different groups are never added. The running share of
+/// a sum is the smallest of its parts. Over CPUs, an event that is missing in one part is missing in the sum. Over
+/// intervals, one without any count adds nothing: nothing ran in it. A group that got no counter in an interval in
+/// which others did is scaled from its other intervals by time; its running share falls accordingly and a
+/// note states it.
 pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
     let mut sums: Vec<(Key, Vec<&Counts>)> = Vec::new();
     let mut at: HashMap<Key, usize> = HashMap::new();

@@ -1,6 +1,7 @@
 //! Files of modules: where they are, their layout, and whether they are the recorded ones.
 //!
-//! They are read, not mapped: another process may cut a mapped file short, which ends whoever reads it (SIGBUS).
+//! They are read up to a limit, each and all that a recording names together, and not mapped: another process may cut a
+//! mapped file short, which ends whoever reads it (SIGBUS).
 
 mod locate;
 mod place;

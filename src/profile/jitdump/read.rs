@@ -1,4 +1,5 @@
-//! The entries of a jitdump, and the code in it: names, source lines, bytes.
+//! The entries of a jitdump, and the code in it: names, source lines, bytes. Whatever a damaged one claims, as much
+//! memory is taken as one entry has bytes.
 
 use crate::files::Unreadable;
 use crate::input::Input;

@@ -1,6 +1,5 @@
-//! Decodes a sample, field by field, in the order of the kernel's `perf_output_sample()`
-//!
-//! Layout: `struct read_format` in linux/perf_event.h.
+//! Decodes a sample, field by field, in the order of the kernel's `perf_output_sample()` (kernel/events/core.c). The
+//! comment in linux/perf_event.h has AUX before the page sizes; the kernel writes it last.
 
 use super::{
     Branch, Context, Cursor, Frame, Malformed, Reading, Readings, Registers, Sample, Weight,
@@ -197,7 +196,8 @@ fn memory(s: &mut Sample, body: &mut Cursor, format: &SampleFormat) -> Result<()
 const KNOWN: u64 =
     read::TOTAL_TIME_ENABLED | read::TOTAL_TIME_RUNNING | read::ID | read::GROUP | read::LOST;
 
-/// Decodes a READ field; `None` (and nothing is read) if the format has unknown bits.
+/// Decodes a READ field (`struct read_format` in linux/perf_event.h); `None` (and nothing is read) if the format has
+/// unknown bits.
 fn decode_readings(body: &mut Cursor, format: u64) -> Result<Option<Readings>, Malformed> {
     if format & !KNOWN != 0 {
         return Ok(None);

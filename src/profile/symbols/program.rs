@@ -1,4 +1,5 @@
-//! One ELF file with everything read from it so far, and separate debug files.
+//! One ELF file with everything read from it so far, and separate debug files: by build-id, by `.gnu_debuglink`, and
+//! those shared by several (dwz).
 
 use super::dwarf::Lines;
 use super::elf::{self, DataObject, Objects};

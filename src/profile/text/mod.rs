@@ -1,8 +1,9 @@
 //! Branches in text that other tools write. Such text says nothing of where a program was mapped, or only
 //! in lines of mappings: the program is given, and is then at its own addresses.
 //!
-//! Lackey counts one instruction for each repetition of a string instruction (`rep`) and does not name
-//! threads.
+//! Traces of `valgrind --tool=lackey --trace-mem=yes` have every instruction in order, with the addresses of its loads
+//! and stores. A branch was taken where the next instruction does not follow the last one. Lackey counts one
+//! instruction for each repetition of a string instruction (`rep`) and does not name threads.
 
 mod counts;
 mod lines;

@@ -153,7 +153,7 @@ pub(super) fn slots_event(table: &Table) -> Option<EventId> {
 
 const WORDS: usize = 8;
 
-/// A set of numbers below [`Bits::CAPACITY`].
+/// A set of numbers below [`Bits::CAPACITY`], copied by value: the planner compares and merges thousands of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Bits([u64; WORDS]);
 

@@ -2,8 +2,9 @@
 //!
 //! docs/reference/tables.md explains every key to a person who writes one by hand.
 //!
-//! Family and model are a claim, which a hypervisor makes as it likes; these are what it cannot invent.
-//! docs/method/identification.md says how they are weighed.
+//! The section `[signature]` is what a core of this kind must show of itself. Family and model are a claim, which a
+//! hypervisor makes as it likes; these are what it cannot invent. docs/method/identification.md says how they are
+//! weighed.
 
 use super::facts::Facts;
 use crate::Cache;

@@ -5,7 +5,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `action`, `operation` | the region, decoded for fast evaluation |
-//! | `machine`, `step`, `evaluate`, `vector`, `arithmetic` | the simulator and its parameters |
+//! | `machine`, `step`, `evaluate`, `arithmetic` | the simulator and its parameters |
 //! | `shadow` | simulated memory: the value and last writer of each byte |
 //! | `dependency` | counts of the stores that each load reads; dependencies; accesses that may alias |
 

@@ -1,4 +1,5 @@
-//! Simulated memory with, for each byte, its value and the step that stored it last.
+//! Simulated memory with, for each byte, its value and the step that stored it last. Memory that was never stored to
+//! has a random value that is fixed per address.
 
 /// The writer of bytes not stored to.
 const NO_WRITER: u16 = u16::MAX;

@@ -1,4 +1,8 @@
-//! The dependency graph: a node is the value that an instruction writes to a register, flag group or memory.
+//! The dependency graph: a node is the value that an instruction writes to a register, flag group or memory. An edge
+//! leads from a value to one computed from it, with the latency between the two operands.
+//!
+//! The length of the arithmetic between a load and the store of its value counts: on Golden Cove, forwarding is slower
+//! if it is a single cycle (docs/results/accuracy.md).
 
 use super::forward::{self, ForwardClass};
 use crate::deps::Kind;

@@ -3,9 +3,8 @@
 //! [`super::Table::parse`] stops at the first error because it must; this is for the person who
 //! writes a table: every finding with its node and line. `tdtool tables check` prints them.
 //!
-//! An expression is unfolded into the alternatives of its `or`s; each alternative is a set of bounds on nodes. If no
-//! alternative can hold, the threshold is unreachable. Anything but a comparison of a node with a number counts as
-//! possible.
+//! Thresholds that can never hold, or look at the wrong node, are found by unfolding them into the alternatives of their
+//! `or`s, each a set of bounds on nodes. Anything but a comparison of a node with a number counts as possible.
 
 mod finding;
 mod nodes;
