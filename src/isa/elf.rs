@@ -201,8 +201,7 @@ where
 pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
     let Ok(data) = section.data() else { return Vec::new() };
-    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let mut frames = EhFrame::from(EndianSlice::new(data, endian));
+    let mut frames = EhFrame::from(EndianSlice::new(data, endian(file)));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let bases = unwind_bases(file);
     let (mut found, mut shared) = (Vec::new(), HashMap::new());
@@ -223,6 +222,11 @@ pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
         }
     }
     found
+}
+
+/// Byte order of a file.
+pub fn endian(file: &object::File<'_>) -> RunTimeEndian {
+    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
 
 /// Addresses of the sections that pointers in an unwind table may be relative to.

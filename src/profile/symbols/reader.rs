@@ -2,19 +2,16 @@
 //! in one (`.dwp`).
 
 use crate::files::{Files, Place};
+use crate::unwind;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{
-    DebuggingInformationEntry, Dwarf, DwarfPackage, EndianArcSlice, Reader as _, RunTimeEndian,
-    UnitRef,
-};
-use object::{Object as _, ObjectSection as _};
+use gimli::{DebuggingInformationEntry, Dwarf, DwarfPackage, Reader as _, UnitRef};
+use object::CompressedData;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The data of a section.
-pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
+pub(super) use crate::unwind::Reader;
 
 /// An entry of debug information.
 pub(super) type Entry = DebuggingInformationEntry<Reader>;
@@ -25,17 +22,12 @@ const MOST_SHRUNK: u64 = 1100;
 
 /// A section, decompressed; empty where it is missing or cannot be read.
 pub(super) fn section(file: &object::File<'_>, name: &str, files: &Files) -> Reader {
-    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let data = file.section_by_name(name).and_then(|section| {
-        let compressed = section.compressed_data().ok()?;
+    let is_fine = |compressed: &CompressedData<'_>| {
         let most = (compressed.data.len() as u64).saturating_mul(MOST_SHRUNK);
-        if compressed.uncompressed_size > most {
-            return None;
-        }
-        files.take(compressed.uncompressed_size).ok()?;
-        compressed.decompress().ok()
-    });
-    EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
+        let size = compressed.uncompressed_size;
+        size <= most && files.take(size).is_ok()
+    };
+    unwind::section(file, name, is_fine).unwrap_or_else(unwind::empty)
 }
 
 /// Whether the code of an entry is at an address.
@@ -114,8 +106,8 @@ fn package(program: &Place, files: &Files) -> Option<DwarfPackage<Reader>> {
     let place = program.linked(Path::new(&name));
     let data = files.read(&place.open().ok()?).ok()?;
     let file = object::File::parse(&*data).ok()?;
-    let empty = EndianArcSlice::new(Arc::from([]), RunTimeEndian::Little);
-    DwarfPackage::load(|id| Ok::<_, gimli::Error>(dwo_section(&file, id, files)), empty).ok()
+    let section = |id| Ok::<_, gimli::Error>(dwo_section(&file, id, files));
+    DwarfPackage::load(section, unwind::empty()).ok()
 }
 
 fn dwo_section(file: &object::File<'_>, id: gimli::SectionId, files: &Files) -> Reader {

@@ -9,14 +9,14 @@ use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, DebugFrameOffset, EhFrame, EhFrameOffset, EndianArcSlice,
     RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection,
 };
-use isa::elf::unwind_bases;
-use object::{Object as _, ObjectSection as _};
-use row::{Reader, Row};
+use isa::elf::{endian, unwind_bases};
+use object::{CompressedData, Object as _, ObjectSection as _};
+use row::Row;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use row::{Cfa, Processor, Registers, Stack, Stop};
+pub(crate) use row::{Cfa, Processor, Reader, Registers, Stack, Stop};
 
 /// Largest entry that is read, in bytes: those of compilers have hundreds.
 const LONGEST_ENTRY: usize = 1 << 20;
@@ -52,9 +52,10 @@ impl Table {
     /// Unwind tables of `program`; `debug` is its separate debug file.
     pub fn new(program: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
         let bases = unwind_bases(program);
-        let separate = section(program, ".debug_frame");
-        let separate = separate.or_else(|| section(debug?, ".debug_frame"));
-        let mut loaded = EhFrame::from(section(program, ".eh_frame").unwrap_or_else(empty));
+        let read = |file, name| section(file, name, |c| c.uncompressed_size <= LARGEST);
+        let separate = read(program, ".debug_frame");
+        let separate = separate.or_else(|| read(debug?, ".debug_frame"));
+        let mut loaded = EhFrame::from(read(program, ".eh_frame").unwrap_or_else(empty));
         let mut separate = DebugFrame::from(separate.unwrap_or_else(empty));
         let size = if program.is_64() { 8 } else { 4 };
         loaded.set_address_size(size);
@@ -110,16 +111,19 @@ impl Table {
     }
 }
 
-fn empty() -> Reader {
+pub(crate) fn empty() -> Reader {
     EndianArcSlice::new(Arc::from([]), RunTimeEndian::Little)
 }
 
-fn section(file: &object::File<'_>, name: &str) -> Option<Reader> {
-    let section = file.section_by_name(name)?;
-    let compressed = section.compressed_data().ok().filter(|c| c.uncompressed_size <= LARGEST)?;
+/// A section, decompressed if its size is fine; none where it is missing, empty or cannot be read.
+pub(crate) fn section(
+    file: &object::File<'_>,
+    name: &str,
+    is_fine: impl FnOnce(&CompressedData<'_>) -> bool,
+) -> Option<Reader> {
+    let compressed = file.section_by_name(name)?.compressed_data().ok().filter(is_fine)?;
     let data = compressed.decompress().ok().filter(|data| !data.is_empty())?;
-    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    Some(EndianArcSlice::new(Arc::from(&*data), endian))
+    Some(EndianArcSlice::new(Arc::from(&*data), endian(file)))
 }
 
 fn entries<S: UnwindSection<Reader>>(

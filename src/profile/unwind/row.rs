@@ -7,7 +7,7 @@ use gimli::{
     UnwindExpression, UnwindSection, UnwindTableRow, Value,
 };
 
-pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
+pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;
 
 /// Most operations of one expression: those of compilers have some dozen.
 const MOST_OPERATIONS: u32 = 1000;
