@@ -180,8 +180,8 @@ pub fn conclude(
         measurement.distrust(Status::Unstable, reason, disturbed);
     } else if cycles <= 0.0 || !timed.is_reproduced() {
         let (low, high) = timed.batch_range().unwrap_or((low, high));
-        let states = match timed.is_contradicted() {
-            true => "its copies are in several states, so that the loop form alone may be right: ",
+        let states = match timed.has_states_apart() {
+            true => "long and short runs are in different states, see the loop form: ",
             false => "",
         };
         let reason = format!("{states}batches range from {low:.3} to {high:.3} cycles");

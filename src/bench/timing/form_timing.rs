@@ -184,7 +184,7 @@ impl FormTiming {
     /// they have none and all batches lie close together nevertheless.
     pub fn is_reproduced(&self) -> bool {
         let Some((long, short)) = self.states() else { return self.is_narrow() };
-        if self.joint_share(&long, &short) < RARE && self.is_contradicted() {
+        if self.has_states_apart() {
             return false;
         }
         let cycles = (long.mean - short.mean) / self.between;
@@ -193,18 +193,15 @@ impl FormTiming {
         cycles > 0.0 && high - cycles <= near && cycles - low <= near
     }
 
-    /// Share of the rounds with both runs in these states.
-    fn joint_share(&self, long: &State, short: &State) -> f64 {
+    /// Whether the short run took longer than the long one in as many rounds as both were in their fastest states, and in
+    /// more than strays: the two runs are in states of their own, none of which is more real than the others.
+    pub fn has_states_apart(&self) -> bool {
+        let Some((long, short)) = self.states().filter(|_| !self.usual) else { return false };
         let is_joint = |(_, (l, s)): &(_, (f64, f64))| long.holds(*l) && short.holds(*s);
-        self.pairs().filter(is_joint).count() as f64 / self.pairs().count().max(1) as f64
-    }
-
-    /// Whether the short run took longer than the long one in more rounds than strays: the block itself is in several
-    /// states, which no disturbance explains, and its fastest one is not more real than the others.
-    pub fn is_contradicted(&self) -> bool {
-        let reversed = |(_, (long, short)): &(_, (f64, f64))| long < short;
-        let rounds: Vec<_> = self.pairs().filter(reversed).map(|(place, _)| place).collect();
-        is_believed(&rounds, self.pairs().count())
+        let is_reversed = |(_, (long, short)): &(_, (f64, f64))| long < short;
+        let reversed: Vec<_> = self.pairs().filter(is_reversed).map(|(place, _)| place).collect();
+        is_believed(&reversed, self.pairs().count())
+            && reversed.len() >= self.pairs().filter(is_joint).count()
     }
 
     /// Whether there are enough batches and they agree within [`DOUBT`].
