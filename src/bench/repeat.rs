@@ -88,12 +88,14 @@ fn bad(cause: impl std::fmt::Display) -> Error {
         .hint("use the output of `tdtool block --format json`")
 }
 
-/// Why a run is not a repetition: it touched other pages than `options` list.
+/// Why a run is not a repetition: it touched other pages than `options` list; `unasked` may be missing on either side, as
+/// no fault asks for them and earlier documents lack them.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub fn other_pages(options: &Options, touched: &[u64]) -> Option<String> {
+pub fn other_pages(options: &Options, touched: &[u64], unasked: &[u64]) -> Option<String> {
     let wanted = options.pages.as_ref()?;
     let list = |these: &[u64], but: &[u64]| -> Vec<String> {
-        these.iter().filter(|p| !but.contains(p)).map(|p| format!("{p:#x}")).collect()
+        let missing = these.iter().filter(|p| !but.contains(p) && !unasked.contains(p));
+        missing.map(|p| format!("{p:#x}")).collect()
     };
     let (more, less) = (list(touched, wanted), list(wanted, touched));
     let mut parts = Vec::new();
@@ -146,9 +148,10 @@ mod tests {
     #[test]
     fn other_pages_are_named() {
         let options = Options { pages: Some(vec![0x1000, 0x2000]), ..Options::default() };
-        assert_eq!(other_pages(&options, &[0x2000, 0x1000]), None);
-        let text = other_pages(&options, &[0x1000, 0x3000]).unwrap();
+        assert_eq!(other_pages(&options, &[0x2000, 0x1000], &[]), None);
+        assert_eq!(other_pages(&options, &[0x1000, 0x2000, 0x3000], &[0x3000]), None);
+        let text = other_pages(&options, &[0x1000, 0x3000], &[]).unwrap();
         assert!(text.contains("0x3000 too") && text.contains("not 0x2000"), "{text}");
-        assert_eq!(other_pages(&Options::default(), &[0x1000]), None);
+        assert_eq!(other_pages(&Options::default(), &[0x1000], &[]), None);
     }
 }

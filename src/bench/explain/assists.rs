@@ -87,7 +87,9 @@ impl Explainer {
             let normal = Values { memory: normal(block), ..values.clone() };
             found = self.without(Cause::Subnormals, &block.bytes, &normal, time)?;
         }
-        if found.is_none() && (is_violated(Assumed::Masks) || is_violated(Assumed::MappedPages)) {
+        let is_masked = subject.measurement.assumptions.iter().any(|a| a.name == Assumed::Masks);
+        let lacks_pages = is_masked && is_violated(Assumed::MappedPages);
+        if found.is_none() && (is_violated(Assumed::Masks) || lacks_pages) {
             let selected = Values { vector: u64::MAX, ..values };
             found = self.without(Cause::SuppressedFaults, &block.bytes, &selected, time)?;
         }

@@ -10,6 +10,7 @@ use crate::harness::{RequiredState, Shape, Slot, mask};
 use crate::sandbox::layout::PAGE;
 use crate::values::Values;
 use isa::code::{Block, Inst};
+use std::collections::BTreeMap;
 
 /// Ways of the smallest L1 data cache (8) minus one for the harness.
 const WAYS: usize = 7;
@@ -73,6 +74,9 @@ impl RunSetup {
     /// Whether every instruction accesses the same addresses, and the final jump goes the same way,
     /// in every copy but the first; `false` if the trace is incomplete.
     pub fn is_stationary(&self) -> bool {
+        if self.without_faults.moves {
+            return false;
+        }
         let same = |a: &[Access], b: &[Access]| {
             let what = |a: &Access| (a.instruction, a.address, a.size);
             a.iter().map(what).eq(b.iter().map(what))
@@ -139,6 +143,8 @@ pub struct WithoutFaults {
     pub masked: Vec<Masked>,
     /// Whether it prefetches.
     pub prefetches: bool,
+    /// Whether copies access other places than the first one.
+    pub moves: bool,
     /// Pages of prefetches, and of masked accesses with every element selected, in order of discovery.
     pub pages: Vec<u64>,
     /// Why some of these pages are missing, if they are.
@@ -157,6 +163,7 @@ pub(super) fn without_faults(
     if !block.instructions.iter().any(|inst| mask(inst).is_some() || inst.hints()) {
         return found;
     }
+    let mut first: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     each(block, slots, bytes, copies, |_, instruction, inst, stored| {
         if mask(inst).is_some() {
             let known = found.masked.iter().position(|m| m.instruction == instruction);
@@ -177,6 +184,10 @@ pub(super) fn without_faults(
             found.incomplete = Some(GAPS);
             return;
         };
+        match first.get(&instruction) {
+            Some(known) => found.moves |= *known != ranges,
+            None => drop(first.insert(instruction, ranges.clone())),
+        }
         for (address, size) in ranges {
             let (first, last) = (address, address.saturating_add(size.max(1) - 1));
             for page in [first, last].map(|end| end & !(PAGE as u64 - 1)) {
@@ -249,6 +260,8 @@ mod tests {
         assert_eq!((gather.pages.len(), gather.incomplete), (0, Some(GAPS)));
         // prefetcht0 [rdi+0xfff]
         let prefetch = of("0f188fff0f0000", &[Register::RDI], &[0x1000, 0x1001]);
-        assert_eq!((prefetch.prefetches, prefetch.pages), (true, vec![0x1000, 0x2000]));
+        assert_eq!((prefetch.prefetches, prefetch.moves), (true, true));
+        assert_eq!(prefetch.pages, [0x1000, 0x2000]);
+        assert!(!of("0f180f", &[Register::RDI], &[0x1000, 0x1000]).moves); // prefetchnta [rdi]
     }
 }

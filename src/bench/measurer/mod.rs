@@ -331,7 +331,8 @@ impl Timer {
             };
             return Ok(Err(Failure::of_block(why)));
         }
-        if let Some(reason) = other_pages(&self.options, &setup.pages) {
+        if let Some(reason) = other_pages(&self.options, &setup.pages, &setup.without_faults.pages)
+        {
             return Ok(Err(Failure::of_block(reason)));
         }
         if self.options.assumptions {
