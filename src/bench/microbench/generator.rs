@@ -25,7 +25,7 @@ pub struct Settings {
     /// Samples over all passes and placements.
     pub measures: usize,
     /// Value of every 8 bytes of vector registers; ones, in the type that is computed with, if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub vector: Option<u64>,
 }
 
