@@ -9,6 +9,7 @@ use super::model::{Broken, Evidence};
 use super::one_line::{OneLine, one_line};
 use super::variants::{Variant, breakers, preceded};
 use crate::Values;
+use crate::measurement::Assumed;
 use isa::code::Block;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::{Edge, Recurrence};
@@ -17,6 +18,15 @@ use isa::effects::{ArchReg, Role};
 use isa::latency::Source;
 use tma::Result;
 
+/// Costs of accesses that go where all are in one line, too.
+const OTHER_COSTS: [Assumed; 6] = [
+    Assumed::LineCrossing,
+    Assumed::PageCrossing,
+    Assumed::DataTlb,
+    Assumed::L1Data,
+    Assumed::PageAliasing,
+    Assumed::StoreAliasing,
+];
 /// Most copies of the block per set of breakers.
 const MAX_COPIES: usize = 8;
 
@@ -70,21 +80,25 @@ impl Explainer {
         self.measure_in_one_line(subject, &values, findings)
     }
 
-    /// Measures the block with its accesses side by side, unless values pass through memory.
+    /// Measures the block with its accesses side by side, unless values pass through memory, or its accesses have another
+    /// cost that this takes away, too.
     fn measure_in_one_line(
         &mut self,
         subject: &Subject<'_>,
         values: &Values,
         findings: &mut Findings,
     ) -> Result<()> {
-        let broken = findings.evidence.registers_broken.map(|broken| broken.remaining);
-        let is_explained = broken.is_some_and(|broken| findings.evidence.is_faster(broken));
+        let evidence = &findings.evidence;
+        let broken = [evidence.registers_broken.map(|b| b.remaining), evidence.memory_broken];
+        let is_explained = broken.into_iter().flatten().any(|broken| evidence.is_faster(broken));
         let passes_values = !findings.analysis.memory.dependencies.is_empty();
-        if is_explained || passes_values || subject.looped.is_some() {
+        let violated = subject.explained().violated();
+        let costs_otherwise = OTHER_COSTS.iter().any(|cost| violated.contains(cost));
+        if is_explained || passes_values || costs_otherwise || subject.looped.is_some() {
             return Ok(());
         }
         let effects = &findings.code.effects;
-        let Ok(OneLine { variant, control }) = one_line(subject.block, effects, values) else {
+        let Some(OneLine { variant, control }) = one_line(subject.block, effects, values) else {
             return Ok(());
         };
         let variant = Variant { block: variant, copies: 1 };

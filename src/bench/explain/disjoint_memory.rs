@@ -42,8 +42,6 @@ pub enum NoVariant {
     Undecodable,
     /// An access has an implicit address.
     Implicit,
-    /// Its accesses lie as they would in the variant.
-    Alike,
 }
 
 impl fmt::Display for NoVariant {
@@ -54,7 +52,6 @@ impl fmt::Display for NoVariant {
             Self::FixedAddress => "an address cannot be changed",
             Self::Undecodable => "the variant cannot be decoded",
             Self::Implicit => "an access has an implicit address (stack, string)",
-            Self::Alike => "its accesses are in one cache line already",
         })
     }
 }
@@ -133,7 +130,7 @@ fn repeated(
     Block::decode(&bytes).map_err(|_| NoVariant::Undecodable)
 }
 
-pub(super) fn index(block: &Block, inst: &Inst) -> usize {
+fn index(block: &Block, inst: &Inst) -> usize {
     block.instructions.iter().position(|i| i.offset == inst.offset).unwrap_or(usize::MAX)
 }
 

@@ -107,6 +107,11 @@ impl Evidence {
             && none(self.front_end_or_slots())
     }
 
+    /// Whether a variant is not clearly faster than what has its encodings only.
+    fn is_alike(variant: Cycles, control: Cycles) -> bool {
+        variant.high >= control.low * (1.0 - FASTER)
+    }
+
     /// Whether residual latency hides what the ports need: they need at most `independent`, which
     /// then decides nothing unless it is well below the time.
     pub(super) fn is_latency_limited(&self) -> bool {
@@ -163,19 +168,16 @@ impl Evidence {
     /// Whether the broken memory dependencies make the difference, and not the longer encodings or the
     /// straight copies of the variant.
     pub(super) fn is_through_memory(&self) -> bool {
-        self.is_faster_than_control(self.memory_broken, self.memory_control)
+        let Some(broken) = self.memory_broken else { return false };
+        let same = self.memory_control.is_some_and(|control| Self::is_alike(broken, control));
+        self.is_faster_than_every_state(broken) && !same
     }
 
     /// Whether it matters where in the L1 data cache the block accesses memory.
     pub(super) fn is_l1_access(&self) -> bool {
-        self.is_faster_than_control(self.one_line, self.one_line_control)
-    }
-
-    /// Whether a variant is faster than the block, and than what has its encodings only.
-    fn is_faster_than_control(&self, variant: Option<Cycles>, control: Option<Cycles>) -> bool {
-        let Some(variant) = variant else { return false };
-        let same = |control: Cycles| variant.high >= control.low * (1.0 - FASTER);
-        self.is_faster_than_every_state(variant) && !control.is_some_and(same)
+        self.one_line.zip(self.one_line_control).is_some_and(|(variant, control)| {
+            self.is_faster_than_every_state(variant) && !Self::is_alike(variant, control)
+        })
     }
 
     /// Whether copies may have memory dependencies that the loop has not: the loop was seen not to load what it

@@ -3,8 +3,9 @@
 //!
 //! A Golden Cove loads from one bank of 8 bytes only twice a cycle, and commits stores in pairs only within a line.
 
-use super::disjoint_memory::{NoVariant, Operand, index, operand, shifted};
+use super::disjoint_memory::{Operand, operand, shifted};
 use crate::Values;
+use iced_x86::Register;
 use isa::code::{Block, Inst};
 use isa::effects::Effects;
 
@@ -16,51 +17,45 @@ pub struct OneLine {
     pub control: Block,
 }
 
-/// Builds the variant; `values` are the block's initial values.
-///
-/// # Errors
-/// Why it cannot be built.
-pub fn one_line(block: &Block, effects: &[Effects], values: &Values) -> Result<OneLine, NoVariant> {
-    let body = match block.final_branch() {
-        Some(jump) => &block.instructions[..index(block, jump).min(block.instructions.len())],
-        None => &block.instructions[..],
-    };
-    let operands: Vec<Option<Operand>> = body
+/// Builds the variant of a block without a jump; `values` are its initial values. `None` if an address cannot be changed, if
+/// the accesses do not fit a line, or if they are in one already.
+pub fn one_line(block: &Block, effects: &[Effects], values: &Values) -> Option<OneLine> {
+    let instructions = &block.instructions;
+    let operands: Vec<Option<Operand>> = instructions
         .iter()
         .zip(effects)
-        .map(|(inst, effects)| operand(inst, effects, values))
-        .collect::<Result<_, _>>()?;
-    let shifts = shifts(&operands).ok_or(NoVariant::Alike)?;
-    let parts: Vec<(&Inst, Option<i64>)> = body.iter().zip(shifts).collect();
-    let jump = &block.bytes[body.iter().map(|inst| inst.bytes.len()).sum()..];
-    Ok(OneLine {
-        variant: encoded(&parts, jump, |shift| shift)?,
-        control: encoded(&parts, jump, |_| 0)?,
-    })
+        .map(|(inst, effects)| operand(inst, effects, values).ok())
+        .collect::<Option<_>>()?;
+    if instructions.iter().any(is_elsewhere) {
+        return None;
+    }
+    let parts: Vec<(&Inst, Option<i64>)> = instructions.iter().zip(shifts(&operands)?).collect();
+    Some(OneLine { variant: encoded(&parts, |shift| shift)?, control: encoded(&parts, |_| 0)? })
 }
 
-/// The instructions with their shift added to every address, and the jump after them.
-fn encoded(
-    parts: &[(&Inst, Option<i64>)],
-    jump: &[u8],
-    of: impl Fn(i64) -> i64,
-) -> Result<Block, NoVariant> {
+/// Whether an address depends on more than general-purpose registers: its place among the others is not known, or changes
+/// with the length of the code.
+fn is_elsewhere(inst: &Inst) -> bool {
+    let decoded = &inst.decoded;
+    inst.rip_displacement.is_some()
+        || matches!(decoded.segment_prefix(), Register::FS | Register::GS)
+        || decoded.memory_index().is_vector_register()
+}
+
+/// The instructions with their shift added to every address.
+fn encoded(parts: &[(&Inst, Option<i64>)], of: impl Fn(i64) -> i64) -> Option<Block> {
     let mut bytes = Vec::new();
     for (inst, shift) in parts {
         match shift {
             None => bytes.extend(&inst.bytes),
-            Some(shift) => {
-                let made = shifted(inst, of(*shift), bytes.len() as u64);
-                bytes.extend(made.ok_or(NoVariant::FixedAddress)?);
-            }
+            Some(shift) => bytes.extend(shifted(inst, of(*shift), bytes.len() as u64)?),
         }
     }
-    bytes.extend(jump);
-    Block::decode(&bytes).map_err(|_| NoVariant::Undecodable)
+    Block::decode(&bytes).ok()
 }
 
 /// What to add to the address of each operand, such that the loads lie side by side in the line of the first, and the
-/// stores in that of the first store; `None` if they do already, or do not fit.
+/// stores in that of the first store. Every operand keeps its alignment, which other iterations may need.
 fn shifts(operands: &[Option<Operand>]) -> Option<Vec<Option<i64>>> {
     let all = || operands.iter().flatten();
     let line = |address: i64| address.div_euclid(LINE);
@@ -75,14 +70,15 @@ fn shifts(operands: &[Option<Operand>]) -> Option<Vec<Option<i64>>> {
             shifts.push(None);
             continue;
         };
-        if operand.bytes > LINE {
-            return None;
-        }
         let own = usize::from(operand.stores);
         let width = (operand.bytes as u64).next_power_of_two() as i64;
+        let offset = operand.address.rem_euclid(width);
+        if offset + operand.bytes > width || width > LINE {
+            return None;
+        }
         let at = (next[own] + width - 1) / width * width % LINE;
         next[own] = at + width;
-        shifts.push(Some(LINE * bases[own]? + at - operand.address));
+        shifts.push(Some((LINE * bases[own]? + at + offset).wrapping_sub(operand.address)));
     }
     let lines = |stores: bool| {
         let mut lines: Vec<i64> =
@@ -99,11 +95,15 @@ mod tests {
     use super::*;
     use isa::deps::Code;
 
-    fn build(hex: &str) -> Result<OneLine, NoVariant> {
+    fn build_from(hex: &str, register: u64) -> Option<OneLine> {
         let block = Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
         let code = Code::of_bytes(&block.bytes, tma::Core::default().facts()).unwrap();
-        let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
+        let values = Values { registers: [register; 16], ..Values::default() };
         one_line(&block, &code.effects, &values)
+    }
+
+    fn build(hex: &str) -> Option<OneLine> {
+        build_from(hex, 0x1234_5600)
     }
 
     fn texts(block: &Block) -> Vec<&str> {
@@ -131,9 +131,33 @@ mod tests {
         assert_eq!(load, "mov rax,[rsi]");
     }
 
+    /// `mov ax,[rsi]; mov bx,[rsi+0x41]` from an odd address: the second is at an even one, and stays so.
     #[test]
-    fn accesses_of_one_line_are_left_alone() {
-        assert!(build("488b06 488b5e08").is_err_and(|why| why == NoVariant::Alike));
-        assert!(build("4801d8").is_err_and(|why| why == NoVariant::Alike));
+    fn accesses_keep_their_alignment() {
+        let made = build_from("668b06 668b5e41", 0x1234_5600);
+        assert!(made.is_none(), "an access at an odd address may cross a line later");
+        let made = build("8b06 8b5e48").unwrap();
+        assert_eq!(texts(&made.variant), ["mov eax,[rsi]", "mov ebx,[rsi+4]"]);
+    }
+
+    #[test]
+    fn what_cannot_be_moved_for_certain_is_left_alone() {
+        for hex in [
+            "488b06 488b5e08",       // in one line already
+            "4801d8",                // no access
+            "488b06 488b1d00100000", // mov rbx,[rip+0x1000]
+            "488b06 64488b5e40",     // mov rbx,fs:[rsi+0x40]
+            "488b463c 488b5e7c",     // across two lines each
+        ] {
+            assert!(build(hex).is_none(), "{hex}");
+        }
+        // A register that is overwritten before it is used.
+        assert!(
+            build_from("488b06 488b5e40", i64::MIN as u64).is_none_or(|m| m
+                .variant
+                .instructions
+                .len()
+                == 2)
+        );
     }
 }
