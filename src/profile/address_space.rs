@@ -319,11 +319,6 @@ fn kernel_module(mapping: &Mapping) -> Module {
     }
 }
 
-/// Most pieces of code of all jitdumps that a recording names, some 100 bytes each.
-const MOST: usize = 1 << 21;
-/// Most bytes of those jitdumps.
-const MOST_BYTES: u64 = 4 << 30;
-
 /// The code of all processes.
 #[derive(Debug, Default)]
 struct Compiled {

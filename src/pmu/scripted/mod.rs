@@ -15,9 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tma::error::Error;
 
-/// `PERF_TYPE_SOFTWARE`.
-const SOFTWARE: u32 = 1;
-
 /// The script of the simulated kernel, and a record of its calls.
 #[derive(Debug, Clone)]
 pub struct Scripted {

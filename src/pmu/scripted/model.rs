@@ -1,11 +1,13 @@
 //! Processes and counts as time passes, and refusals.
 
-use super::{SOFTWARE, Scripted, State};
+use super::{Scripted, State};
 use crate::kernel::{Event, Handle, Subject};
 use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
 /// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
 const CLOCKS: [u64; 2] = [0, 1];
 

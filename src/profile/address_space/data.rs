@@ -4,8 +4,7 @@
 //! data is found all the same: the loader moves all segments of a file by the same distance.
 
 use super::{
-    AddressSpaces, DataPlace, JitProcess, KERNEL_HALF, KERNEL_PATH, MOST, MOST_BYTES,
-    ModuleAddress, Region,
+    AddressSpaces, DataPlace, JitProcess, KERNEL_HALF, KERNEL_PATH, ModuleAddress, Region,
 };
 use crate::jitdump;
 use crate::module::{Module, ModuleKind};
@@ -19,6 +18,10 @@ use std::io::ErrorKind;
 const NEAR: usize = 8;
 /// Smallest page; the loader maps whole pages.
 const PAGE: u64 = 4096;
+/// Most pieces of code of all jitdumps that a recording names, some 100 bytes each.
+const MOST: usize = 1 << 21;
+/// Most bytes of those jitdumps.
+const MOST_BYTES: u64 = 4 << 30;
 
 impl AddressSpaces {
     /// Current owner of the data address `address` of process `pid`, if known.
