@@ -1,5 +1,5 @@
-//! Properties of each core beyond the vendors' event files: the `[facts]` of a table; and its CPUID signature, the
-//! `[signature]`, from `signatures.toml`, which has the sources.
+//! Properties of each core beyond the vendors' event files (`[facts]` of a table), and its CPUID signature
+//! (`[signature]`, from `signatures.toml`, which names the sources).
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

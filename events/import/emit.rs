@@ -1,4 +1,4 @@
-//! A table → TOML text that a person reads in a glance: one block a node, one line an event.
+//! Writes a table as TOML that a person reads at a glance: one block per node, one line per event.
 //!
 //! The text is parsed back and compared, so nothing that the schema holds can be lost here.
 

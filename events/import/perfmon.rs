@@ -1,4 +1,4 @@
-//! Reading intel/perfmon's files: events, metrics, the map of models.
+//! Reads intel/perfmon's files: events, metrics, the map of models.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;

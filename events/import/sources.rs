@@ -1,7 +1,6 @@
-//! Reading all that the vendor's files say of one machine, repaired and reduced to what it has.
+//! Reads all files of one machine, repairs known errors in them, and keeps what the machine has.
 //!
-//! Known errors in the vendors' files are repaired: every change to a vendor's formula, parent or threshold is in
-//! [`REPAIRS`]; the tables' notes repeat it.
+//! Every change to a vendor's formula, parent or threshold is in [`REPAIRS`]; the tables' notes repeat it.
 
 use crate::encoding::Core;
 use crate::formulas::{Names, names_of};

@@ -1,4 +1,4 @@
-//! Which table describes a processor: dumps of CPUID, as they are and under other models.
+//! Tests which table describes a processor, on dumps of CPUID, as they are and under other models.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Zen 4 and later: the two-level tree over dispatch slots that the vendor publishes; a generation of Zen cores, and what
-//! its JSON says.
+//! The two-level tree over dispatch slots that AMD publishes for Zen 4 and later, and each generation of Zen cores
+//! with the metrics that its JSON lists.
 //!
 //! Thresholds mirror Intel's for the same question (TMA 5: 15 % of the slots at level 1 for the
 //! front end and bad speculation, 20 % for the back end, 70 % for retiring, 10 to 20 % below).
