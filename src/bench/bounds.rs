@@ -1,4 +1,4 @@
-//! Bounds on the throughput that need no PMU: the front end in isolation, of copies and of a loop, and the
+//! Bounds on the throughput that need no PMU: the front end in isolation (for copies and for a loop), and the
 //! pipeline's width.
 
 use crate::Options;

@@ -26,6 +26,7 @@
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
 //! | [`explain`] | the bound that explains a block's time |
 //! | [`batch`] | many blocks in parallel |
+//! | `hostile` | tests with blocks that attack the harness |
 //!
 //! A module imports only from those above it.
 

@@ -1,5 +1,5 @@
-//! Which processors a batch may run on: one on each physical core, of those that the process may
-//! use. Two blocks timed on one core would slow each other down.
+//! Chooses the processors that a batch may run on: one on each physical core, of those that the process may use.
+//! Two blocks timed on one core would slow each other down.
 
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;

@@ -1,5 +1,5 @@
-//! Times passes of a form: waits under contention, and repeats while they disagree. And fills the document from the
-//! timing: status, throughput, forms, failures.
+//! Times passes of a form: waits under contention, repeats while they disagree, and fills the document from the
+//! timing (status, throughput, forms, failures).
 
 use crate::counting::Source;
 use crate::initial::{Failure, Why};

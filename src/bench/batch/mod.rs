@@ -1,4 +1,5 @@
-//! Measures many blocks in parallel: rows in, measurements out, in order.
+//! Measures many blocks in parallel: rows in, measurements out, in order. `rows` reads the rows, `pace` chooses how
+//! many jobs work at once.
 
 mod pace;
 pub mod rows;

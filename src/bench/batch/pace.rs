@@ -1,4 +1,4 @@
-//! How many jobs of a batch work at once, by the rates measured while it runs.
+//! Chooses how many jobs of a batch work at once, by the rates measured while it runs.
 //!
 //! Processors that the topology calls separate cores may be threads of one: a virtual machine need not show it,
 //! and its hypervisor moves them. Two jobs are then slower than one, since contended rounds are measured again. So

@@ -1,5 +1,5 @@
-//! Single accesses: their alignment, cross-checked with the processor, their masks: whether those select
-//! anything, and whether the pages of masked accesses and prefetches are mapped.
+//! Checks of single accesses: alignment, confirmed by the processor; masks that select nothing; unmapped pages of
+//! masked accesses and prefetches.
 //!
 //! With the alignment check flag (RFLAGS.AC) set, a user-mode access at an address that is not a
 //! multiple of its size raises #AC (Intel SDM volume 3, "Alignment Check Exception"). The copies run

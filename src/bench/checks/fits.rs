@@ -1,5 +1,5 @@
-//! Whether code fits the L1 instruction cache and the op cache, and memory the first level: the pages of the data
-//! TLB, and the cache lines and pages of a captured loop.
+//! Checks whether code fits the L1 instruction cache and the op cache, and whether memory fits the first level:
+//! pages of the data TLB, cache lines and pages of a captured loop.
 
 use super::common::{GAPS, NO_MEMORY, is_complete};
 use crate::harness::skeleton::has_wide_immediate;

@@ -1,5 +1,5 @@
-//! Cache lines that a block touches: whether they fit the first level, which accesses straddle them; linear pages
-//! that share a physical page, and loads after stores with the same low address bits.
+//! Checks of the cache lines that a block touches: whether they fit the first level, which accesses straddle them,
+//! which linear pages share a physical page, and which loads follow stores with the same low address bits.
 
 use super::common::{GAPS, NO_MEMORY, abridged, is_complete, listed};
 use crate::harness::RequiredState;

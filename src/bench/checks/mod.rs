@@ -2,6 +2,7 @@
 //!
 //! | file | assumptions |
 //! |---|---|
+//! | `common` | outcomes of a check, and lists in its wording |
 //! | `lines` | cache lines, boundaries and aliasing, by the address trace |
 //! | `fits` | whether code and memory fit the first level |
 //! | `accesses` | alignment, by the processor's own check; masks |

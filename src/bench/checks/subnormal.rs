@@ -1,4 +1,4 @@
-//! Whether a block computes with subnormal numbers, and what they would cost.
+//! Checks whether a block computes with subnormal numbers, and measures what they would cost.
 //!
 //! Blocks are measured with FTZ and DAZ set, so that no subnormal slows them. Here they run again
 //! with gradual underflow. MXCSR then shows whether an operand was subnormal (DE) or a result too small

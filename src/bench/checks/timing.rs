@@ -1,5 +1,5 @@
-//! Contention while the block ran, reproducibility, registers that the harness reinitialised, and whether unrolled
-//! code was in its steady state: copies nearer to the start must take as long as those of the headline.
+//! Checks of the timing: contention while the block ran, reproducibility, registers that the harness reinitialised,
+//! and the steady state of unrolled code (copies nearer to the start must take as long as those of the headline).
 
 use crate::harness::RequiredState;
 use crate::initial::run_setup::RunSetup;

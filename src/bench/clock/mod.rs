@@ -1,5 +1,4 @@
-//! The time-stamp counter as a clock of core cycles (here: calibration chains, the counter's ratio and granularity),
-//! and the sentinel that detects contention.
+//! The time-stamp counter as a clock of core cycles: calibration chains, the counter's ratio and granularity.
 //!
 //! | file | concern |
 //! |---|---|

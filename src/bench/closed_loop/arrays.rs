@@ -1,5 +1,5 @@
-//! Register values as far as they are planned, which register of an address is the pointer of its array, and extent
-//! and place of that array.
+//! The arrays that a loop accesses: the register that points into each, its extent and its place, from register
+//! values as far as they are planned.
 
 use isa::flow::{Iteration, Linear, LinearAccess, Loaded, Term};
 

@@ -1,5 +1,5 @@
-//! Which executions of a captured loop are tried: the program's whole one, else one that ends earlier; and whether
-//! they end alike, and as in the program.
+//! Chooses which executions of a captured loop are tried (the program's whole one, else one that ends earlier), and
+//! checks that they end alike, and as in the program.
 
 use super::bounded::{Bounded, bounded};
 use super::captured::{Captured, RIP_ROOM, TABLE, Unfit, words};

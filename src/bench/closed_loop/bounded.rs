@@ -1,4 +1,4 @@
-//! A captured loop that runs longer than it was followed: its bound, or its counter, set so that it
+//! Shortens a captured loop that runs longer than it was followed: its bound or its counter is set so that it
 //! leaves after iterations whose memory is known.
 
 use super::arrays::Known;

@@ -1,5 +1,5 @@
-//! A program's loop run with the program's own values: its code with its own jumps, its memory, and
-//! as many iterations as there.
+//! Runs a program's loop with the program's own values: its code with its own jumps, its memory, and as many
+//! iterations as there.
 
 use super::bounded::Bounded;
 use crate::Snapshot;

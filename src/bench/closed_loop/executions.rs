@@ -1,5 +1,5 @@
-//! Several executions of a program's loop: each measured in isolation, their mean, and what of it is the cost
-//! of entering and leaving; or back to back, so that they overlap as in a program that calls it again at once.
+//! Measures several executions of a program's loop: each in isolation, with their mean and the cost of entering and
+//! leaving; or back to back, so that they overlap as in a program that calls the loop again at once.
 
 use super::captured::Captured;
 use crate::Snapshot;

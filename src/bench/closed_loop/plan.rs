@@ -1,5 +1,5 @@
-//! Initial registers and memory with which a loop body runs as a loop; also array contents that decide addresses or
-//! the exit: indices, links of a list, the element that ends a scan.
+//! Plans the initial registers and memory with which a loop body runs as a loop, including array contents that
+//! decide addresses or the exit: indices, links of a list, the element that ends a scan.
 
 use super::arrays::{Extent, Known, Pointer, TABLE, at, places, pointers, spilled, stride, whole};
 use super::exit::{Control, control, element_values};

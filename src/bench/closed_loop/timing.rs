@@ -1,5 +1,5 @@
-//! Times a loop body as a loop: long against short runs. Before, the plan is run once, every access traced: how many
-//! iterations the loop really takes, and how it is then run.
+//! Times a loop body as a loop, by long against short runs. The plan is run once before, with every access traced:
+//! this shows how many iterations the loop takes, and how it is to be run.
 
 use super::ClosedLoop;
 use super::captured::Captured;

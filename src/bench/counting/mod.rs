@@ -14,7 +14,7 @@
 //! | `misses` | single events per iteration |
 //! | `source` | the clock and counters that a measurer uses |
 //!
-//! Here: one difference of counts, N long runs minus N short ones, and the repetitions of a group.
+//! This file has one difference of counts, N long runs minus N short ones, and the repetitions of a group.
 
 mod events;
 mod misses;

@@ -1,5 +1,5 @@
-//! The clock and counters of a measurer, selected once a worker exists to try them on; and counts of one block: its
-//! top-down tree and its misses.
+//! The clock and counters of a measurer, selected once a worker exists to try them on, and the counts of one block:
+//! its top-down tree and its misses.
 
 use super::events::Counting;
 use super::pmu_clock::PmuClock;

@@ -1,4 +1,4 @@
-//! Times with their errors, how bounds compare with the measured time, and bounds that it refutes.
+//! Times with their errors: compares bounds with the measured time, and finds bounds that it refutes.
 
 use crate::{Assumed, Assumption, Bound, Measurement, Outcome, Throughput};
 use std::fmt;

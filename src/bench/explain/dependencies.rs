@@ -1,5 +1,5 @@
-//! Measures a block with its loop-carried dependencies broken: through memory, through registers, and both. And
-//! finds those through memory that only the initial values make.
+//! Measures a block with its loop-carried dependencies broken (through memory, through registers, and both), and
+//! finds dependencies through memory that only the initial values make.
 
 use super::cycles::Cycles;
 use super::disjoint_memory::{Disjoint, disjoint_memory};

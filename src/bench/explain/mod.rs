@@ -1,5 +1,5 @@
-//! Why a block takes its time: bounds, each measured on a variant of the block, and the verdict which
-//! of them explains it.
+//! Explains why a block takes its time: bounds, each measured on a variant of the block, and the verdict which of
+//! them explains it.
 //!
 //! | file | concern |
 //! |---|---|

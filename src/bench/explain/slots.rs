@@ -1,9 +1,9 @@
-//! Measures issue slots: nops are added until slots are the bound, and subtracted.
+//! Measures issue slots: nops are added until slots are the bound, and subtracted. Also measures whether code waits
+//! for its front end.
 //!
-//! And whether code waits for its front end: measured again with prefixes that have no effect before its short
-//! instructions. On some processors the front end delivers fewer of those per cycle (Zen 5: natively 5 to 7 of 2 to
-//! 4 bytes, 8 of 5 bytes and more): code that the front end bounds is then faster, code that another unit bounds is
-//! not.
+//! For the front end the block is measured again with prefixes that have no effect before its short instructions.
+//! On some processors the front end delivers fewer of those per cycle (Zen 5: natively 5 to 7 of 2 to 4 bytes, 8 of
+//! 5 bytes and more): code that the front end bounds is then faster, code that another unit bounds is not.
 
 use super::cycles::{Cycles, NEAR, Reaches};
 use super::evidence::{Independent, bound, known};

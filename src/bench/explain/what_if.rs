@@ -1,4 +1,4 @@
-//! What-if measurements: the block with one dependency broken or one instruction removed.
+//! Measures the block with one dependency broken or one instruction removed (what-if measurements).
 
 use super::cycles::span;
 use super::disjoint_memory::{Disjoint, disjoint_memory};

@@ -1,5 +1,5 @@
-//! Counters of iterations, in an unused register or in memory, without changing a flag that is live: of the loop
-//! form, and of arrivals at the entry of a region.
+//! Counters in an unused register or in memory that change no live flag: of the iterations of the loop form, and of
+//! arrivals at the entry of a region.
 
 use super::emitter::{Emitter, RCX};
 use super::region::Immovable;

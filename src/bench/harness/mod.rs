@@ -8,8 +8,8 @@
 //! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
 //! | `skeleton` | the front-end skeleton: instructions of the same lengths; fillers, which only take slots |
 //!
-//! Here: the specification of a form's code, the state restored before the copies, the registers that a trace stores,
-//! and the resulting program.
+//! This file has the specification of a form's code, the state restored before the copies, the registers that a
+//! trace stores, and the resulting program.
 
 pub(crate) mod builder;
 pub(crate) mod emitter;

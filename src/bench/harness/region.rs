@@ -1,5 +1,5 @@
-//! A region of a program's code, such as a loop of several blocks, moved to another address: jumps within
-//! it stay, jumps that leave it go to its end. And why code cannot be run elsewhere than in its program.
+//! Moves a region of a program's code, such as a loop of several blocks, to another address: jumps within it stay,
+//! jumps that leave it go to its end. Refuses code that can run only in its program.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use isa::code::Block;

@@ -1,5 +1,5 @@
-//! A region of code laid out anew: its ranges at their places within a cache line, jumps longer where they
-//! have to be, and, where wanted, a counter at its entry that ends it after a number of iterations.
+//! Lays a region of code out anew: its ranges at their places within a cache line, jumps longer where they have to
+//! be, and optionally a counter at its entry that ends it after a number of iterations.
 
 use super::loop_counter::Counter;
 use super::region::{Immovable, JUMP, REACH, Region, TRAP, allowed, is_jump};

@@ -1,5 +1,5 @@
-//! Entry points of the search: finds the initial values and pages with which a block runs, within the L1 data cache
-//! if possible, and checks that the measured code does the same as the traced code.
+//! Entry points of the search for initial values: finds values and pages with which a block runs, within the L1
+//! data cache if possible, and checks that the measured code does the same as the traced code.
 
 use super::proposals::smaller_strides;
 use super::run_setup::RunSetup;

@@ -1,6 +1,6 @@
-//! Proposals for other initial values: the inputs that a failing instruction depends on (its backward
-//! slice), and values for them. And hill climbing: from the run that got furthest, changes one input of the failing
-//! instruction at a time.
+//! Proposes other initial values: for the inputs that a failing instruction depends on (its backward slice), and by
+//! hill climbing, which starts from the run that got furthest and changes one input of the failing instruction at a
+//! time.
 
 use super::run_setup::RunSetup;
 use super::value_search::{Candidate, FailedRun, MIN_COPIES, ValueSearch, writes};

@@ -1,9 +1,9 @@
-//! The setup with which a block runs: initial values, pages, and the accesses it makes with them; of accesses
-//! that do not fault (masked ones, prefetches), the elements that the masks select and the pages.
+//! The setup with which a block runs: initial values, pages, and the accesses it makes with them. For accesses that
+//! do not fault (masked ones, prefetches) also the elements that the masks select, and their pages.
 //!
-//! No fault maps their pages on demand. The processor still looks the page up: where it is missing, a masked access
-//! suppresses the fault in microcode, which takes hundreds of cycles, and a prefetch walks the page table each time. In a
-//! program the page exists.
+//! No fault maps the pages of such accesses on demand, but the processor still looks the page up: where it is
+//! missing, a masked access suppresses the fault in microcode, which takes hundreds of cycles, and a prefetch walks
+//! the page table each time. In a program the page exists.
 
 use super::trace::{Access, Stored, all_lanes, each, plain, selected};
 use crate::harness::{RequiredState, Shape, Slot, mask};

@@ -1,5 +1,5 @@
-//! One traced run of the copies: setting it up, running it, where it failed, and the results of a completed one:
-//! pages, accesses, lines written, final state.
+//! Runs the copies once with tracing: sets the run up, finds where it failed, and reads the results of a completed
+//! one: pages, accesses, lines written, final state.
 
 use super::run_setup::{FinalState, RunSetup, without_faults};
 use super::trace::{self, Access};

@@ -5,7 +5,7 @@
 //! | `settings` | settings, machine and assumptions of the measurement |
 //! | `explanation` | the bound of the block: classes and names, the top-down tree, variants, misses |
 //!
-//! Here: the block, and its time: headline, forms, samples.
+//! This file has the block and its time: headline, forms, samples.
 
 mod explanation;
 mod settings;
@@ -100,7 +100,7 @@ pub struct Measurement {
     pub bounds: Vec<Bound>,
     /// The top-down tree of the block.
     pub hierarchy: Hierarchy,
-    /// What-if measurements, if requested.
+    /// The what-if measurements, if requested.
     pub what_if: Vec<WhatIf>,
     /// Counted misses; none without a PMU.
     pub misses: Vec<Miss>,

@@ -1,5 +1,5 @@
-//! The block measurer: measures one block and fills its document; within what a block may cost, as a loop where it is
-//! one, and straight copies.
+//! Measures one block and fills its document, within what a block may cost: as a loop where it is one, and as
+//! straight copies.
 //!
 //! `setup` finds initial values, pages and a way to repeat.
 

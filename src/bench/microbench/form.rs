@@ -1,4 +1,4 @@
-//! An instruction form: an encoding, with memory or registers only, a `lock` prefix and a mask; and its name.
+//! An instruction form and its name: an encoding, with memory or registers only, a `lock` prefix and a mask.
 
 pub use isa::latency::Mask;
 

@@ -1,5 +1,5 @@
-//! Measures microbenchmarks with the block measurer; checks them for dependencies, and computes the latency bound of
-//! those that are left.
+//! Measures microbenchmarks with the block measurer, checks them for dependencies, and computes the latency bound
+//! of those that remain.
 
 use super::catalog::Catalog;
 use super::generator::{Microbenchmark, Settings};

@@ -13,7 +13,7 @@
 //! | `latency` | dependency chains from operand to result |
 //! | `calibrate`, `calibration_set` | measuring the latencies of common forms |
 //!
-//! Here: the document, `tdtool.microbench/1`. Text and CSV are views of it.
+//! This file has the document, `tdtool.microbench/1`. Text and CSV are views of it.
 
 mod calibrate;
 mod calibration_set;

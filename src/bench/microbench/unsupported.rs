@@ -1,5 +1,5 @@
-//! What cannot be measured: encodings without a form, since one of their operands cannot be chosen freely, forms
-//! whose registers are not free, and extensions that this processor or the operating system lacks.
+//! Encodings that cannot be measured: those without a form, since an operand cannot be chosen freely; forms whose
+//! registers are not free; and extensions that this processor or the operating system lacks.
 
 use super::form::{Form, Memory};
 use iced_x86::{

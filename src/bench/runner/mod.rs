@@ -1,5 +1,6 @@
-//! Runs code in the worker: starts it when needed, replaces it after any abnormal end, checks it with a
-//! canary, and passes it code, values and a schedule.
+//! Runs code in the worker: starts it when needed, replaces it after any abnormal end, checks it with a canary, and
+//! passes it code, values and a schedule. `memory` has the state before and after a run, `clocked` runs of the
+//! clock alone.
 
 mod clocked;
 mod memory;

@@ -1,5 +1,5 @@
-//! Test of every system call on the running kernel: from a block's code, in all three ways to call, and from each
-//! of the harness's own instructions with the arguments that it uses.
+//! Tests every system call on the running kernel: from a block's code, in all three ways to call, and from each of
+//! the harness's own instructions with the arguments that it uses.
 
 use super::layout::{self as at, mail};
 use super::runtime::{Entry, offset};

@@ -1,6 +1,6 @@
-//! Restraints that a worker puts on itself before its own code: each is set, read back, and entered in the
-//! mailbox, where the runner reads it before any block runs. And raw system calls: between the fork and the worker's
-//! own code nothing else may be called.
+//! Restraints that a worker puts on itself before its own code, and the raw system calls for them. Each restraint
+//! is set, read back, and entered in the mailbox, where the runner reads it before any block runs. Between the fork
+//! and the worker's own code nothing else may be called.
 
 use super::layout::{self as at, mail};
 use crate::layers::Layer::{self, Limit, Other};

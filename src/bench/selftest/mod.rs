@@ -8,8 +8,8 @@
 //! | `width` | the width, for which narrow values need more evidence |
 //! | `mispredicted` | costs and shares of random branches and jumps |
 //!
-//! Here: runs the tests in the sandbox once, cycles of each on the clock of a chain of additions, and signs of a
-//! shared core.
+//! This file runs the tests in the sandbox once and takes the cycles of each on the clock of a chain of additions,
+//! with signs of a shared core.
 //!
 //! The test takes a fraction of a second when a core is first used, once in a process. Nothing in it can fail a
 //! measurement: a question without an answer stays open, with its reason.

@@ -1,4 +1,5 @@
-//! Stored results of other processors, replayed; and with each answer's test missing, 30 % wrong or contradictory.
+//! Tests on stored results of other processors: replayed as they are, and with each answer's test missing, 30 %
+//! wrong or contradictory.
 
 use super::answers;
 use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};

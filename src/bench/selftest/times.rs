@@ -1,4 +1,4 @@
-//! Times of all attempts at the tests, and their agreement; stored in the user's cache folder for the next process
+//! Times of all attempts at the tests and their agreement, stored in the user's cache folder for the next process
 //! on the same processor.
 
 use super::questions::Question;

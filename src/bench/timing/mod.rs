@@ -6,7 +6,7 @@
 //! | `round_filter` | accepts rounds with a steady clock and no contention |
 //! | `form_timing` | samples of a form, and whether they reproduce |
 //!
-//! Here: the fastest state that rounds of several batches are in, and the usual one.
+//! This file finds the fastest state that rounds of several batches are in, and the usual one.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod form_timing;

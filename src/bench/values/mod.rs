@@ -1,7 +1,7 @@
 //! Initial values: what registers and memory hold when a run starts.
 //!
-//! Here: the sets of values that are tried, and those chosen by hand (`--init`). `snapshot`: registers and memory of
-//! a running program, the path of a loop.
+//! This file has the sets of values that are tried, and those chosen by hand (`--init`). `snapshot` has registers
+//! and memory of a running program, and the path of a loop.
 
 mod snapshot;
 

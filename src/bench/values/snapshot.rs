@@ -1,5 +1,5 @@
-//! Registers and memory of a running program, as initial values; and why a loop of several blocks has no path that
-//! stands for it.
+//! Registers and memory of a running program as initial values, and reasons why a loop of several blocks has no
+//! path that stands for it.
 
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};

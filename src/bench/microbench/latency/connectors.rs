@@ -1,5 +1,5 @@
-//! Connectors: instructions of known latency between a result and an operand. And instructions that chains need
-//! besides the form: multiplications, conditional moves, loads.
+//! Instructions that chains need besides the form: connectors of known latency between a result and an operand,
+//! multiplications, conditional moves, loads.
 
 use crate::microbench::form::Form;
 use crate::microbench::measure::Bench;

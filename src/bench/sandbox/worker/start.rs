@@ -1,6 +1,5 @@
-//! Starts a worker: shared memory, process, namespaces, system-call filter. And verifies which layers
-//! hold, by the worker's mailbox and the kernel's account of the process. The mailbox is trusted only before a block
-//! has run.
+//! Starts a worker (shared memory, process, namespaces, system-call filter), and verifies which layers hold, by the
+//! worker's mailbox and the kernel's account of the process. The mailbox is trusted only before a block has run.
 
 use super::{Ended, Worker};
 use crate::layers::{Layer, Layers};

@@ -1,4 +1,4 @@
-//! Which result rounds in several states give.
+//! Results of rounds in several states.
 
 use super::*;
 

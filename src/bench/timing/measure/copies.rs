@@ -1,5 +1,5 @@
-//! Copies of a block: how many, how they repeat, where they start; and their forms: straight or in a loop without
-//! fences, and as the body of a loop.
+//! Copies of a block: how many, how they repeat, where they start, and their forms: straight, in a loop without
+//! fences, or as the body of a loop.
 
 use super::Form;
 use crate::Options;
