@@ -1,6 +1,6 @@
-//! Bursts of executed branches, taken now and then from a run → how often each branch is mispredicted. What the model
-//! says of random branches that go one way more often is corrected by how often this processor mispredicts such
-//! branches in its self-test.
+//! Bursts of executed branches, taken now and then from a run → how often each branch is mispredicted. The model's
+//! shares of random branches that go one way more often are corrected by those that this processor showed in its
+//! self-test.
 
 use crate::predictor::{Branch, Kind, Predictor, Tally, tally};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! How the addresses of a load are made: one vocabulary for what recorded addresses show ([`pattern`]) and
-//! what the code says ([`access`]).
+//! Classes of loads by how their addresses are made: one vocabulary for what recorded addresses show ([`pattern`])
+//! and what the code says ([`access`]).
 //!
 //! Classes by the operations that compute the address, after Ayers, Litz, Kozyrakis and Ranganathan,
 //! "Classifying Memory Access Patterns for Prefetching" (ASPLOS 2020).

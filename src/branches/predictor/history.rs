@@ -1,5 +1,5 @@
-//! The global history: outcomes of the last branches, and bits of the last targets; how large the tables are, and which
-//! history lengths they see.
+//! The global history of a predictor (outcomes of the last branches, bits of the last targets), and the sizes of
+//! its tables with the history lengths that they see.
 
 /// Bits of a bank's index where nothing else is known: 2,048 entries.
 pub(super) const INDEX_BITS: u32 = 11;

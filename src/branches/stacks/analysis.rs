@@ -1,5 +1,5 @@
-//! A recording → edges, ranges, blocks and loops of one event. One of moderate size is decoded once: its windows are
-//! kept in memory.
+//! A recording → edges, ranges, blocks and loops of one event. A recording of moderate size is decoded once: its
+//! windows are kept in memory.
 
 use super::code::Code;
 use super::sums::{Distribution, Growing, Sums};

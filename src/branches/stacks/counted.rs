@@ -1,4 +1,4 @@
-//! Kinds of event, by their names.
+//! Names the kind of event that a recording sampled, by the event's name.
 
 use profile::text::UNNAMED;
 

@@ -1,4 +1,4 @@
-//! A loop, and the way of a program through it: windows → iterations and trips of all loops.
+//! Follows a program's way through a loop: windows → iterations and trips of all loops.
 //!
 //! An *iteration* is the time from one back edge to the next, of one execution of the loop and within one window: the
 //! cycles of all branches after the first, up to and including the second. A *trip count* is how often an execution

@@ -1,5 +1,5 @@
-//! The code of a function, with effects, as paths through it need them; and values of one iteration in terms of
-//! registers and words of memory at its start.
+//! The code of a function, with effects, in the form that paths through it need, and values of one iteration in
+//! terms of registers and words of memory at its start.
 
 use iced_x86::{Instruction, Mnemonic, OpKind};
 use isa::effects::{ArchReg, Effects, Finder};

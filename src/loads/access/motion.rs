@@ -1,4 +1,4 @@
-//! How a value changes from one iteration to the next.
+//! Classifies how a value changes from one iteration to the next.
 
 use crate::class::{Ahead, Class};
 use std::collections::BTreeSet;

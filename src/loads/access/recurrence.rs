@@ -1,4 +1,4 @@
-//! How places recur from iteration to iteration: rings of loads, slices, classes.
+//! Finds how places recur from iteration to iteration: rings of loads, slices, classes.
 
 use super::function::{Operation, Place, Value};
 use super::motion::{Motion, Rings, Term};

@@ -1,6 +1,6 @@
-//! Which caches serve a load, from the latencies of single executions between fences, in ticks of the time-stamp
-//! counter: their histogram, its sampling error, and (`levels`) the shares of the levels, by what loads of known levels
-//! take on the same host.
+//! Finds which caches serve a load, from the latencies of single executions between fences, in ticks of the
+//! time-stamp counter: their histogram, its sampling error, and (`levels`) the shares of the levels, by the
+//! latencies of loads of known levels on the same host.
 //!
 //! The counter advances in steps that may be longer than a hit takes, so that levels close to each other differ only in
 //! how often each value comes, and thus in the mean. Memory is far from all caches.

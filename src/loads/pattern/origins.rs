@@ -1,6 +1,6 @@
-//! Which loads an address may be computed from: a forward dataflow analysis over a function, in which
-//! registers and words of the stack or of fixed addresses carry the loads that their values may come
-//! from. It may name too many; the recorded values decide.
+//! Finds which loads an address may be computed from, by a forward dataflow analysis over a function, in which
+//! registers and words of the stack or of fixed addresses carry the loads that their values may come from. It may
+//! name too many; the recorded values decide.
 
 use iced_x86::{FlowControl, Instruction, Register};
 use isa::effects::{Access, ArchReg, Effects, Finder, Role};

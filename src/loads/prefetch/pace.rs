@@ -1,5 +1,5 @@
-//! How often a loop goes round, from executions that branch stacks show in part; and the rate at which memory serves
-//! independent misses: with prefetches, no loop goes round faster.
+//! Counts how often a loop goes round, from executions that branch stacks show in part, and finds the rate at which
+//! memory serves independent misses: with prefetches, no loop goes round faster.
 //!
 //! A core has a limited number of misses in flight. One with m misses an iteration and room for n of them starts at
 //! most n ÷ m iterations before the oldest miss is done (Little's law), however short its iterations are: a prefetch

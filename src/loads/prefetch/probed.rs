@@ -1,5 +1,5 @@
-//! Probe results for a load, without a PMU: executions that were timed one by one, between fences. By them, or by its
-//! pattern, a prefetch may not help.
+//! Probe results for a load, without a PMU: executions that were timed one by one, between fences. Also says which
+//! loads a prefetch may not help, by these times or by their pattern.
 
 use super::cost::Sampled;
 use super::pace::{TripCount, Trips};

@@ -1,4 +1,4 @@
-//! Why no prefetch of a load is advised, or a part of the advice is not known.
+//! Reasons why no prefetch of a load is advised, or a part of the advice is not known.
 
 use crate::access::NoPath;
 use crate::class::{Class, Kind};

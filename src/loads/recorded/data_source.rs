@@ -1,5 +1,5 @@
-//! Where the data of a sampled access came from: `union perf_mem_data_src` of linux/perf_event.h, and the raw data of a
-//! sample of `ibs_op` (AMD).
+//! Decodes where the data of a sampled access came from: `union perf_mem_data_src` of linux/perf_event.h, and the
+//! raw data of a sample of `ibs_op` (AMD).
 //!
 //! The level is in two places of the union: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels
 //! write (some write nothing else) and which distinguishes more kinds. The raw data is a word of capabilities and the

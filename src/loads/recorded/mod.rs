@@ -1,6 +1,6 @@
-//! Recorded samples of loads and stores (PEBS, IBS) → sums of instructions and variables, shared cache lines (`lines`),
-//! and critical loads, by the thresholds of Litz et al., "CRISP: Critical Slice Prefetching" (ASPLOS 2022).
-//! `data_source`: what `perf_mem_data_src` of a sample says.
+//! Recorded samples of loads and stores (PEBS, IBS) → sums of instructions and variables, shared cache lines
+//! (`lines`), and critical loads, by the thresholds of Litz et al., "CRISP: Critical Slice Prefetching" (ASPLOS
+//! 2022). `data_source` decodes where the data of a sample came from.
 
 mod data_source;
 mod lines;
