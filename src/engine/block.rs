@@ -1,5 +1,5 @@
-//! From a block's instructions to its measurement and explanation, and two blocks measured in turn, with the difference
-//! of their times.
+//! Measures and explains a block from its instructions, and measures two blocks in turn, with the difference of
+//! their times.
 
 use crate::core_model::CoreModel;
 use bench::explain::Explainer;

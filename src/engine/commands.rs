@@ -1,4 +1,4 @@
-//! Commands of tdtool that show more of some code, as a shell takes them.
+//! Commands of tdtool that show more of some code, in the form a shell takes.
 
 use report::documents::Report;
 use report::documents::command::found;

@@ -1,5 +1,5 @@
-//! Two measurements compared: reports, or recordings of which reports are made; and two commands measured alternately,
-//! so that other work of the machine disturbs both equally.
+//! Compares two measurements (reports, or recordings of which reports are made), and measures two commands
+//! alternately, so that other work of the machine disturbs both equally.
 
 use crate::hot::{FileKind, kind, stream};
 use crate::sampled::attributed;

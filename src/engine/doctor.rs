@@ -1,5 +1,5 @@
-//! Checks of `tdtool doctor` besides counting: sampling, block measurement and the layers of its sandbox, the load of
-//! the machine, and what is known of the core.
+//! The checks of `tdtool doctor` besides counting: sampling, block measurement and the layers of its sandbox, the
+//! load of the machine, and what is known of the core.
 
 mod self_test;
 

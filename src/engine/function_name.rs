@@ -1,5 +1,5 @@
-//! Functions by the names that people write: as in the symbol table, or demangled, with parameters or without; and the
-//! functions of a program as a list to choose from (`tdtool block FILE --list`).
+//! Finds functions by the names that people write (as in the symbol table, or demangled, with parameters or
+//! without), and lists the functions of a program to choose from (`tdtool block FILE --list`).
 //!
 //! Functions that the program's own symbol table does not name are found as a report finds them: in a separate debug
 //! file (by link or build-id), in mini debug information, in the table of Go's run time.

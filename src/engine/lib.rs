@@ -16,6 +16,7 @@
 //! | [`core_model`] | the core that a measurement is about, its latencies and instruction forms |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | `loads` | hot loads of chosen functions: access patterns, caches that serve them, allocation sites |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted`, `predicting` | mispredictions of the branches of these functions, modelled |

@@ -1,7 +1,8 @@
-//! How branches of counted functions nest and wait. Recorded entries → calls and returns: what was called with a stack
-//! pointer that is not above the one of a later entry has returned before. Functions that may call themselves, through
-//! others of the same set, too: only calls that nest deeply make a return that is not predicted. And for how many loads
-//! of its own block a branch waits.
+//! Finds how calls of counted functions nest, and for how many loads of its own block a branch waits.
+//!
+//! Calls and returns follow from recorded entries: a function called with a stack pointer not above that of a later
+//! entry has returned before it. Returns are mispredicted only where calls nest deeply, which takes functions that
+//! may call themselves, directly or through others of the same set.
 
 use branches::predictor::{Branch, Kind};
 use iced_x86::{

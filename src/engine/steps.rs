@@ -1,4 +1,4 @@
-//! Long work as steps, each shown as it begins, with the time that is left; and functions that it calls meanwhile.
+//! Long work as steps, each shown as it begins, with the time that is left; callbacks that report them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Records of single instructions, in a further run of a command or a further window of a live process; and addresses of
-//! code by file: what such runs count or record.
+//! Records single instructions in a further run of a command or a further window of a live process; addresses of
+//! code by file, which such runs count or record.
 
 use pmu::Command;
 use pmu::perf::Signals;

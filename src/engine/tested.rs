@@ -1,4 +1,5 @@
-//! A core by its self-test: the answers where they are needed now, in words, and which of several tables they leave.
+//! A core by its self-test: the answers where they are needed now, their wording, and which of several tables they
+//! leave.
 
 use bench::{BlockMeasurer, Options, Pmu};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Outcomes of branches → trips of loops: of all branches of a function, or of recorded ones, by the one rule for all
-//! documents ([`loads::prefetch::Trips`]).
+//! Outcomes of branches → trips of loops, from all branches of a function or from recorded ones, by the one rule
+//! for all documents ([`loads::prefetch::Trips`]).
 
 use branches::stacks::{LoopSum, Sums};
 use branches::trips::{Body, Next, Outcome, Shape, Stream, Trips, add};

@@ -1,6 +1,6 @@
-//! Which execution of a loop is a typical one: all entries are counted in one run of the program, trips are
-//! recorded in bursts in another, and of those at the beginning, whose entries can be numbered, one with the
-//! median of all trips is chosen.
+//! Chooses a typical execution of a loop: all entries are counted in one run of the program, trips are recorded in
+//! bursts in another, and of the entries at the beginning, which can be numbered, one with the median of all trips
+//! is taken.
 
 use crate::trips::Followed;
 use branches::stacks::Distribution;

@@ -1,4 +1,4 @@
-//! Evidence → parts.
+//! Divides the time of a piece of code into parts, by its evidence.
 //!
 //! In this order, as shares of the sampled time T: retiring R ÷ T; mispredictions B ÷ T; what the code takes in
 //! isolation beyond retiring, (I − R) ÷ T, to Fetch Bandwidth or Core Bound by its bound. The rest, 1 − (I + B) ÷ T,

@@ -1,4 +1,4 @@
-//! Cases worked out by hand.
+//! Tests of the division on cases worked out by hand.
 
 use super::*;
 use crate::{Loads, Mispredicted, bottleneck};

@@ -1,4 +1,4 @@
-//! The tree that the parts make, and which part is the largest, if the intervals allow to say.
+//! The tree that the parts make, and which part is the largest, if the intervals allow saying so.
 
 use crate::parts::{Part, Parts, Share};
 

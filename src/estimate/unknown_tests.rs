@@ -1,4 +1,4 @@
-//! Unknown evidence: it widens what it could move, and narrows nothing.
+//! Tests with unknown evidence: it widens what it could move, and narrows nothing.
 
 use crate::parts::ALL;
 use crate::{

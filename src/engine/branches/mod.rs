@@ -1,5 +1,5 @@
-//! Recorded branches → edges, ranges, blocks, loops, calls: the kind of a file, by its content, and its analysis.
-//! `rows`: the analysis as rows of the document.
+//! Recorded branches → edges, ranges, blocks, loops, calls: recognises the kind of a file by its content, and
+//! analyses it. `rows` has the rows of the document.
 
 pub mod rows;
 

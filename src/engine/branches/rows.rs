@@ -1,5 +1,5 @@
-//! The analysis of an event → rows of the document, also of calls between functions, targets of indirect branches, and
-//! branches that are hard to predict.
+//! The analysis of an event → rows of the document, including calls between functions, targets of indirect
+//! branches, and branches that are hard to predict.
 
 use crate::notes::{WithoutCode, add_new};
 use crate::trips;

@@ -1,5 +1,5 @@
-//! Conclusions of a report: its verdict in one or two sentences (what takes the time, with the number, as far as it is
-//! known), and commands that show more (`next`).
+//! Concludes a report in one or two sentences: what takes the time, with the number, as far as it is known. `next`
+//! has the commands that show more.
 
 mod next;
 

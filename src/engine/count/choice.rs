@@ -1,5 +1,5 @@
-//! The functions to count: those of the command's own program or of given files, all, by name, or by a sampled run; and
-//! whether addresses that are given by hand are in them.
+//! Chooses the functions to count: those of the command's own program or of given files, all, by name, or by a
+//! sampled run. Checks that addresses given by hand are in them.
 
 use super::ask::{CountAsk, executable, program};
 use crate::function_name;

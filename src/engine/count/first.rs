@@ -1,4 +1,4 @@
-//! The run that is counted, and further ones that add to its document.
+//! The run that is counted, and further runs that add to its document.
 
 use super::ask::{self, CountAsk};
 use super::choice::{self, Chosen, chosen};

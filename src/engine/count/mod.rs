@@ -1,5 +1,5 @@
-//! Chosen functions of a command → exact counts of their blocks. Rows made of two runs that end differently are of
-//! different extents.
+//! Chosen functions of a command → exact counts of their blocks. If two runs end differently, the rows made from
+//! them cover different parts of the program's work.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Counts of a function as rows of the document, and the runs of a count as they begin, with the time that is left.
+//! Counts of a function as rows of the document. Reports each run of a count as it begins, with the time that is
+//! left.
 
 use super::ask::CountAsk;
 use super::choice::Chosen;

@@ -1,5 +1,5 @@
-//! A question for an estimate, and what is known before the further runs: the hot functions, the width and clock of the
-//! core; and what accompanies all runs: steps as they begin, and the end after a signal.
+//! A question for an estimate, and what is known before its further runs: the hot functions, the width and clock of
+//! the core. Also the progress of all runs, and their end after a signal.
 
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};

@@ -1,9 +1,10 @@
-//! Parts of the pieces of a function: each loop for itself, its other blocks together. A sample is often taken in the
-//! block after the one that took the time, so that the sum of blocks is known better than each of them.
+//! Divides the time of a function's pieces into parts: each loop for itself, the other blocks together. A sample is
+//! often taken in the block after the one that took the time, so the sum of blocks is known better than each of
+//! them.
 //!
-//! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first. Marked regions have the
-//! parts of the pieces that their samples are in, by samples. A piece with samples in other regions, too, need not have
-//! the same parts in all of them: its intervals are widened to what is possible.
+//! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first. A marked region has the
+//! parts of the pieces that its samples are in, weighted by samples. A piece with samples in other regions, too,
+//! need not have the same parts in all of them: its intervals are widened to what is possible.
 
 use super::evidence::{Branches, Context};
 use super::isolated::Found;

@@ -1,4 +1,4 @@
-//! Further runs of the command, and their counts by module and address.
+//! Makes the further runs of the command, with their counts by module and address.
 
 use super::ask::{EstimateAsk, Functions};
 use super::reasons::Uncounted;

@@ -1,5 +1,5 @@
-//! Inputs of the document: facts of the run, counts, measurements in isolation and recordings; the document before all
-//! of them are complete; and all that an estimate is computed from, as a document of evidence.
+//! Inputs of an estimate: facts of the run, counts, measurements in isolation and recordings. Makes the document
+//! before all of them are complete, and the document of evidence with everything that an estimate is computed from.
 
 use super::ask::{EstimateAsk, Functions, Shared};
 use super::further::{Counted, Wanted};

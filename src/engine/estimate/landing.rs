@@ -1,6 +1,8 @@
-//! How often branches can be mispredicted, before that is recorded; and mispredicted indirect calls: while the core
-//! recovers from one its callee begins, so that part of what it costs is sampled there. What the calls' own blocks have
-//! no room for goes to the functions that are called so.
+//! Bounds how often branches can be mispredicted before that is recorded, and moves the cost of mispredicted
+//! indirect calls to where it was sampled.
+//!
+//! While the core recovers from a mispredicted call its callee begins, so that part of the cost is sampled there.
+//! Cost that the calls' own blocks have no room for goes to the functions that are called so.
 
 use super::further::Counted;
 use super::pieces::Function;

@@ -1,5 +1,5 @@
-//! Costs of a piece's loads and stores: fenced latencies of loads beyond the first cache, and lines that streams bring
-//! in ahead of time in the fenced run, or store to. How much code is hot, and what fetching it can cost.
+//! Costs of a piece's loads and stores, and of fetching its code: fenced latencies of loads beyond the first cache,
+//! lines that streams bring in ahead of time in the fenced run or store to, and how much code is hot.
 
 use super::pieces::{Function, Kind, PieceOf};
 use estimate::{Interval, Loads};

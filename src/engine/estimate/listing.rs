@@ -1,9 +1,9 @@
-//! The instructions of the document's loops and blocks with counts, branches and loads of each, and source lines with
-//! the parts of the loops and blocks that their samples are in.
+//! Lists the instructions of the document's loops and blocks with their counts, branches and loads, and the source
+//! lines that samples of these loops and blocks are in, with their parts.
 //!
-//! The parts of a loop or block go to its instructions: Retiring by µops, Bad Speculation by mispredictions, Core Bound
-//! to the critical path, Memory Bound by what loads take beyond the first cache; what has no such evidence, and
-//! fetching, by samples.
+//! The parts of a loop or block go to its instructions: Retiring by µops, Bad Speculation by mispredictions, Core
+//! Bound to the critical path, Memory Bound by the time of loads beyond the first cache. Parts without such
+//! evidence, and fetching, are divided by samples.
 
 use super::evidence::Context;
 use super::latency;

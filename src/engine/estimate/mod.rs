@@ -1,6 +1,6 @@
-//! Estimated top-down of a command, without a PMU: further runs and isolated measurements → evidence of each hot
-//! loop and block → parts of its time (the model is the crate `estimate`). Here are the runs, in order, and the document
-//! from all of them.
+//! Estimates the top-down tree of a command without a PMU: further runs and isolated measurements → evidence of
+//! each hot loop and block → parts of its time (the model is the crate `estimate`). This file has the runs, in
+//! order, and the document from all of them.
 //!
 //! | file | concern |
 //! |---|---|

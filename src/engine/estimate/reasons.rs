@@ -1,4 +1,4 @@
-//! Why something is not known of a piece.
+//! Reasons why something is not known of a piece.
 
 use bench::NoPath;
 use estimate::Reason;

@@ -1,5 +1,5 @@
-//! The runs after the counted one, in order, with the choice of the code of which loads are recorded: that which is
-//! unexplained without them, as far as time allows.
+//! The runs after the counted one, in order. Chooses the code whose loads are recorded: that which is unexplained
+//! without them, as far as time allows.
 
 use super::ask::Progress;
 use super::divided::{Waits, divided, landing};

@@ -1,5 +1,5 @@
-//! Which pieces are measured in isolation, and their measurement with the program's own values: registers and memory
-//! where a further run reaches them.
+//! Chooses which pieces are measured in isolation, and measures them with the program's own values: registers and
+//! memory where a further run reaches them.
 
 use super::ask::{Interrupt, Progress, Shared};
 use super::isolated::{Found, Isolation, of};

@@ -1,5 +1,5 @@
-//! Hot code: a recording with samples, from whatever file it is in, also a temporary one; and source files of its
-//! programs. `hottest`: the functions of a command that hold most of its samples.
+//! Hot code of a recording with samples, in whatever file it is (also a temporary one), and source files of its
+//! programs. `hottest` has the functions of a command that hold most of its samples.
 
 pub mod hottest;
 

@@ -1,5 +1,5 @@
 //! The loads and stores of the blocks that are entered most often, and a run that times single executions of loads,
-//! also of loads of known levels on this host.
+//! with loads of known levels on this host for comparison.
 
 use crate::subject::{Places, Subject};
 use isa::code::text;

@@ -1,5 +1,5 @@
-//! Facts of this core that were measured on it: made, saved in the user's cache folder for the next process on the same
-//! processor, and set beside what a table states (`table`).
+//! Facts of this core that were measured on it, saved in the user's cache folder for the next process on the same
+//! processor. `table` compares them with what a table states.
 
 mod table;
 

@@ -1,5 +1,5 @@
-//! The start of a table of this processor: what was measured, and one event that every core of its vendor counts. Each
-//! measured fact beside what the table states, or the system of its caches.
+//! Writes the start of a table of this processor: the measured facts, and one event that every core of its vendor
+//! counts. Compares each measured fact with the table's, or with the system's description of its caches.
 
 use report::documents::doctor::{Agreement, FactRow};
 use std::fmt::{self, Write as _};

@@ -1,5 +1,5 @@
-//! The loads that are analysed, with the code around them and what recordings say of it, by program and address; and
-//! why an iteration of a loop was not measured.
+//! The loads that are analysed, with the code around them and the records of it, by program and address. Says why
+//! an iteration of a loop was not measured.
 
 use crate::recorded_loads::event::Sampled;
 use crate::recorded_loads::executed::{Code, ModuleKey, key, may_have_stacks};

@@ -1,4 +1,4 @@
-//! The number of misses that this host keeps in flight: measured once, and saved in the user's cache folder.
+//! The number of misses that this host keeps in flight, measured once and saved in the user's cache folder.
 
 use loads::prefetch::InFlight;
 use report::documents::prefetch::InFlightRow;

@@ -1,4 +1,4 @@
-//! Counts and samples of a command → what bounds a loop whose misses are prefetched; the path that most of its
+//! Counts and samples of a command → what bounds a loop whose misses are prefetched. The path that most of its
 //! iterations take is measured as one block.
 
 use super::candidates::{Candidate, NoCycles, place};

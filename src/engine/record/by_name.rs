@@ -1,4 +1,4 @@
-//! Events that are chosen for a purpose: those that a user has named (of the tables, of the kernel, or raw), those that
+//! Events that are chosen for a purpose: those that a user names (of the tables, of the kernel, or raw), those that
 //! locate nodes, and those that read the counts of level 1 for a tree of each function.
 
 use super::chooser::{Chooser, HARDWARE_EVENTS, Modifiers, RAW, SOFTWARE_EVENTS, WhyNot, raw};

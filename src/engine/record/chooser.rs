@@ -1,5 +1,6 @@
-//! Events to sample on the cores of this machine, as the kernel takes them: perf's names with the modifiers after their
-//! colon, why something cannot be sampled, and notes, which a session keeps as words that are read again here.
+//! Encodes events to sample on this machine's cores as the kernel takes them: perf's names, with modifiers after
+//! the colon. Has the reasons why something cannot be sampled, and notes, which a session keeps as words that are
+//! read again here.
 
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;

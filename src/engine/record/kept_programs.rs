@@ -1,6 +1,7 @@
-//! The session file while a measurement runs: the collector writes counts, the sampler samples. And copies of recorded
-//! programs that no path leads to after the recording: those of other mount namespaces, and replaced ones. They are
-//! saved by build-id, in the layout of perf's cache.
+//! Writes the session file while a measurement runs (the collector writes counts, the sampler samples), and copies
+//! recorded programs that no path leads to afterwards: those of other mount namespaces, and replaced ones.
+//!
+//! Copies are saved by build-id, in the layout of perf's cache.
 
 use crate::topdown::live::{CountedCore, Observer};
 use crate::topdown::software;

@@ -1,5 +1,5 @@
-//! A live measurement whose counts and samples go to a session file while it runs. Here are samples without counts of
-//! the whole run, of a command or process that something else starts and follows.
+//! Records a live measurement: its counts and samples go to a session file while it runs. This file samples without
+//! counts of the whole run, for a command or process that something else starts and follows.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! A question for samples, and the event that they are of: one that locates a node, else cycles, else the CPU clock;
-//! and why.
+//! A question for samples, and the choice of the sampled event: one that locates a node, else cycles, else the CPU
+//! clock, with the reason.
 
 use super::chooser::{Chooser, Note, PRECISE, WhyNot};
 use crate::topdown::live::CountedCore;

@@ -1,4 +1,4 @@
-//! Loads and stores that an event of a recording samples, how it distorts them, and its samples one by one as accesses
+//! An event of a recording that samples loads and stores: what it distorts, and its samples one by one as accesses
 //! to memory.
 
 use loads::recorded::{Access, DataSource, IbsOp, Operation, Snoop};

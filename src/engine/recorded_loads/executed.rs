@@ -1,5 +1,5 @@
-//! The code around sampled instructions, with what it does with memory; and recorded branches → executions of loads,
-//! and trips of the loops around them.
+//! The code around sampled instructions and its accesses to memory; recorded branches → executions of loads, and
+//! trips of the loops around them.
 
 use crate::branches::rows;
 use crate::trips;

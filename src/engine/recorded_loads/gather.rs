@@ -1,4 +1,5 @@
-//! A recording → sums of its samples of loads and stores, with what rows of all tables have. Samples are not saved.
+//! A recording → sums of its samples of loads and stores, with the columns that all tables have. Samples are not
+//! saved.
 
 use super::event::{Found, Site, accesses};
 use super::executed::Code;

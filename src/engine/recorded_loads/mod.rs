@@ -13,8 +13,8 @@
 //! | `slices` | their slices and critical paths |
 //! | `criticality` | critical loads of the document, and access patterns |
 //!
-//! Here are also misses of the instruction cache with branch stacks → missed lines and prefetch sites, and loads and
-//! stores by the member of a structure that their operand is.
+//! This file also has misses of the instruction cache with branch stacks → missed lines and prefetch sites, and
+//! loads and stores by the member of a structure that their operand is.
 
 mod criticality;
 pub(crate) mod event;

@@ -1,5 +1,5 @@
-//! Which regions, of which command or process, and where they begin and end in files: by markers, by name, or from one
-//! source line to another (`parse.c:120..140`).
+//! Finds regions: of which command or process, and where they begin and end in files, by markers, by name, or from
+//! one source line to another (`parse.c:120..140`).
 
 use crate::function_name;
 use pmu::Command;

@@ -1,5 +1,5 @@
-//! The regions of a command or process: its markers found, probed in one run or window, and what they logged as a
-//! document: entries and times as rows.
+//! Measures the regions of a command or process: finds its markers, probes them in one run or window, and makes the
+//! document with their entries and times from the log.
 //!
 //! | file | concern |
 //! |---|---|

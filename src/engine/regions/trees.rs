@@ -1,5 +1,5 @@
-//! The tree of each region: samples of the marked run, which say where the time of a region goes; with a PMU they
-//! read the counts of level 1, without one the estimate's parts are weighted by them.
+//! The tree of each region, from samples of the marked run. With a PMU the samples read the counts of level 1;
+//! without one, the estimate's parts are weighted by them.
 
 use crate::estimate::{EstimateAsk, estimate};
 use crate::hot::Temporary;

@@ -1,4 +1,4 @@
-//! The source lines of a function with their samples and the assembly of each, and its callers and callees; functions
+//! The source lines of a function with their samples and the assembly of each; its callers and callees; functions
 //! by the names that people type.
 
 use crate::hot::Sources;

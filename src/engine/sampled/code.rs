@@ -1,4 +1,4 @@
-//! Hot functions and blocks of a recording, into a report, and what it does not have of its code, with the reason.
+//! Adds the hot functions and blocks of a recording to a report, with the reasons for code that is missing.
 
 use super::annotated::{annotated, callees, callers, hottest};
 use super::entries::{self, CountAsk};

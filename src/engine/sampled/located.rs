@@ -1,5 +1,5 @@
-//! Which nodes the sampled events locate, which event a user means by `--by`, and folded stacks and flame graphs of a
-//! profile, for files and pages.
+//! Finds the nodes that the sampled events locate and the event that a user means by `--by`, and writes folded
+//! stacks and flame graphs of a profile, for files and pages.
 
 use crate::hot::described;
 use profile::counts::{Match, Names};

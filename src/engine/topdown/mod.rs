@@ -1,6 +1,7 @@
-//! Counts → report: a live measurement ([`live`](mod@live)) or recorded counts ([`imported`](mod@imported)), evaluated;
-//! `software`: software counts under the document's names. Here is which nodes a report is about, the target of a
-//! measurement in words and as options, and the texts of `events/nodes.toml` for findings.
+//! Counts → report: a live measurement ([`live`](mod@live)) or recorded counts ([`imported`](mod@imported)),
+//! evaluated; `software`: software counts under the document's names. This file chooses the nodes of a report,
+//! describes the target of a measurement in words and as options, and has the texts of `events/nodes.toml` for
+//! findings.
 
 pub mod imported;
 pub mod live;

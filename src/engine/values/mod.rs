@@ -1,5 +1,5 @@
-//! Values of general registers at the entries of functions and loops: a run that records some of the entries, and the
-//! memory that addresses in registers point to. `summary`: the values of a register → what kind they are.
+//! Values of general registers at the entries of functions and loops, from a run that records some of the entries,
+//! and the memory that addresses in registers point to. `summary` describes the values of a register.
 
 mod summary;
 

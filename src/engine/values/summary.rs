@@ -1,4 +1,4 @@
-//! Values of a register at the sampled entries of a block, in few words.
+//! Describes the values of a register at the sampled entries of a block, in few words.
 
 use report::documents::count::{RegionShare, RegisterRow, ValueKind, ValueShare};
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! The functions that give memory, in the files of a program, and the memory that is live: addresses → the sites that
-//! gave them.
+//! The allocators in the files of a program, and its live memory: addresses → the sites that allocated them.
 
 use probe::bursts::Recorded;
 use probe::count::Wanted;

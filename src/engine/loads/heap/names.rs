@@ -1,5 +1,5 @@
-//! The callers of a function that gives memory → the site in the program: the first caller that is neither in a
-//! library that allocates itself nor in the standard library of C++ or Rust.
+//! The callers of an allocator → the site in the program: the first caller that is neither in a library that
+//! allocates itself nor in the standard library of C++ or Rust.
 
 use super::allocators::Allocators;
 use probe::bursts::{Caller, Heap};

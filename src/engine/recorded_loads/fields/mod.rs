@@ -1,6 +1,6 @@
-//! The operand of a load or store in the source: `node->next`, from DWARF and the code before it (as
-//! `perf annotate --data-type`). The object that a register points to is a variable by DWARF, else what the code before
-//! loaded or computed. `object`: the object that an operand is in → its member.
+//! Names the operand of a load or store as the source does (`node->next`), from DWARF and the code before it, as
+//! `perf annotate --data-type`. The object that a register points to is a variable by DWARF, else a value that the
+//! code before loaded or computed. `object` has the object's member.
 
 mod object;
 

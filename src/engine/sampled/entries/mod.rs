@@ -1,4 +1,5 @@
-//! How often the hottest blocks of a report are entered, and so what an entry costs in the program, in time and cycles.
+//! Counts how often the hottest blocks of a report are entered, and so what an entry costs in the program, in time
+//! and cycles.
 //!
 //! Entries are counted by probes (`probed`), in one further run of the command or in a window of a live process.
 //! A block without a probe has the count that those around it give, or the reason why it has none. Cycles per entry that

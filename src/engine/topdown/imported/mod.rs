@@ -1,4 +1,5 @@
-//! Recorded counts → report: the question, and the table that a recording is evaluated with.
+//! Recorded counts → report: the question, and the table that a recording is evaluated with. `evaluate` reads the
+//! files and evaluates their counts.
 
 mod evaluate;
 

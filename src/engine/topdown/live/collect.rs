@@ -1,5 +1,5 @@
-//! Runs the collector and reports intervals as they come in; its counts → the report's rows, findings and notes. With
-//! `-r N` a value has a ± over the runs of the command.
+//! Runs the collector, reports intervals as they come in, and makes the rows, findings and notes of the report from
+//! its counts. With `-r N` a value has a ± over the runs of the command.
 
 use super::{CountedCore, LiveAsk, Outcome, Update};
 use crate::notes::add_new;

@@ -1,5 +1,6 @@
-//! A live measurement: the question, updates while it runs, and the outcome; tables → nodes → groups, for each kind of
-//! core. `collect`: → collector → report; `drilldown`: level after level, below what is flagged.
+//! A live measurement: the question, updates while it runs, and the outcome; tables → nodes → groups, for each kind
+//! of core. `collect` runs the collector and makes the report; `drilldown` goes level by level below what is
+//! flagged.
 
 mod collect;
 mod drilldown;
