@@ -1,5 +1,5 @@
-//! What is read of ELF files in one way everywhere: the program headers that the loader reads, the build-id in the notes,
-//! and the functions of the unwind table.
+//! Reads the parts of ELF files that several crates need: the program headers that the loader reads, the build-id
+//! in the notes, and the functions of the unwind table.
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
@@ -39,7 +39,7 @@ pub struct Layout {
     pub segments: Vec<Segment>,
     /// Addresses that are read-only after relocation (PT_GNU_RELRO).
     pub relro: Vec<Range<u64>>,
-    /// What identifies the build that made it.
+    /// The id of the build that made it.
     pub build_id: Option<Vec<u8>>,
     /// `e_machine`.
     pub machine: u16,

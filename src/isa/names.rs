@@ -1,5 +1,7 @@
-//! The names that iced-x86 gives to instructions and registers, and object to architectures. These print them by `Debug`
-//! alone, so this is the one place that makes texts of it; tables and documents have these names.
+//! Names of instructions, registers and architectures, as the crates iced-x86 and object have them.
+//!
+//! Both print them by `Debug` alone, so this is the one place that makes text of it; tables and documents use these
+//! names.
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Mnemonic, OpCodeOperandKind, Register};
 use object::Architecture;

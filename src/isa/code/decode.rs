@@ -1,5 +1,5 @@
-//! Bytes → the instructions of a block, and its live-in registers; the block without the branch that ends it, and with all
-//! its loads from one address.
+//! Decodes bytes into the instructions of a block and its live-in registers; gives the block without the branch
+//! that ends it, and with all its loads from one address.
 
 use super::inst::{Inst, InstBuilder};
 use iced_x86::{

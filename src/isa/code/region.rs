@@ -1,5 +1,5 @@
-//! Regions of code that an input marks, extracting them from object files, and bytes as hexadecimal text: `4801d8`,
-//! `48 01 d8`, `\x48\x01`, `0x48, 0x01`.
+//! Regions of code that an input marks, their extraction from object files, and bytes as hexadecimal text:
+//! `4801d8`, `48 01 d8`, `\x48\x01`, `0x48, 0x01`.
 //!
 //! An object file is not linked, so symbols that it refers to have no addresses yet. Each such
 //! section or symbol gets a placeholder address here, so that different variables do not overlap.

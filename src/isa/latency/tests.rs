@@ -1,3 +1,5 @@
+//! Latencies of the shipped tables against published and measured ones; calibrations.
+
 use super::table::Table;
 use super::*;
 use crate::effects::{Effects, Finder};

@@ -1,4 +1,5 @@
-//! µops of instructions and the ports that they can use, and how µops load the ports of a core.
+//! µops of instructions and the ports that they can use, and how µops load the ports of a core. `table` has the
+//! tables, `file` their format.
 //!
 //! Everything here is a prediction from published tables. A form that a table lacks is `None`.
 

@@ -1,4 +1,10 @@
 //! Functions, blocks and loops of a program's file, by the places that a user names.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `elf` | blocks of ELF files |
+//! | `elf_function` | functions of ELF files |
+//! | `location` | places as a user writes them |
 
 mod elf;
 mod places;

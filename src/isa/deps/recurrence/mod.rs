@@ -1,5 +1,11 @@
 //! The latency bound of loop-carried dependencies: the cycles per iteration of a dependency cycle are
 //! the sum of its latencies divided by the iterations that it spans (the RecMII of modulo scheduling).
+//!
+//! | file | concern |
+//! |---|---|
+//! | `forward` | the store-to-load forwarding class of each memory dependency |
+//! | `graph` | the dependency graph |
+//! | `ratio` | the maximum cycle ratio of a graph |
 
 mod forward;
 mod graph;
