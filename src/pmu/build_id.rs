@@ -1,4 +1,4 @@
-//! Build-ids: of a file, of the running kernel, in ELF notes.
+//! Reads build-ids: of a file, of the running kernel, in ELF notes.
 
 use object::{Object, ReadCache};
 use std::fs::File;

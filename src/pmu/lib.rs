@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`machine`] | the processor, its PMUs, and what the kernel permits |
 //! | `measurement` | what to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]) |
-//! | [`kernel`] | the collector's interface to the kernel: [`perf::Live`], or [`scripted`] in tests |
+//! | [`kernel`] | the collector's interface to the kernel: [`perf::Live`], or a simulated one |
+//! | [`scripted`] | a simulated kernel for tests of the collector |
 //! | [`perf`] | counting groups of events through perf_event_open ([`perf::measure`]) |
 //! | [`sampling`] | sampling during a measurement: ring buffers of records |
 //! | [`records`] | the layout of the kernel's records |

@@ -1,4 +1,4 @@
-//! A request: events, and the tasks or CPUs to count ([`Request`]); and the counts ([`Measurement`]).
+//! A request to count events of tasks or CPUs ([`Request`]), and the counts ([`Measurement`]).
 
 use crate::machine::Machine;
 use serde::{Deserialize, Serialize, Serializer};

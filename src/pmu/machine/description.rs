@@ -1,5 +1,5 @@
-//! Everything read about the machine: the processor's identity, from `/proc/cpuinfo` (the kernel's reading of CPUID),
-//! its first-level caches, and the rest from the other files here.
+//! Reads everything about the machine: the processor's identity from `/proc/cpuinfo` (the kernel's reading of
+//! CPUID), its first-level caches, and the rest through the other files here.
 
 use super::Root;
 use super::kernel::Kernel;

@@ -1,4 +1,4 @@
-//! Possible measurements on this machine; for the others the reason and the exact remedy.
+//! Finds which measurements are possible on this machine; for the others the reason and the exact remedy.
 
 use super::kernel::lowered_to;
 use super::matching::{TableMatch, is_architectural};

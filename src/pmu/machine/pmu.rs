@@ -1,5 +1,5 @@
-//! PMUs as `/sys/bus/event_source/devices` shows them, with their attribute formats; by these an event of a table → the
-//! words of `perf_event_attr`.
+//! Reads PMUs and their attribute formats from `/sys/bus/event_source/devices`, and encodes an event of a table as
+//! the words of `perf_event_attr`.
 
 use super::{Root, parse_cpu_list};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The frequency of the time stamp counter as measured by the kernel.
+//! Reads the frequency of the time-stamp counter as measured by the kernel.
 //!
 //! The page of any perf event has the kernel's factors from counter to nanoseconds (the comments on
 //! `struct perf_event_mmap_page` in linux/perf_event.h): ns = cycles × time_mult / 2^time_shift,

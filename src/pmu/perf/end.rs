@@ -1,4 +1,4 @@
-//! The end of a run: the command's, and the result: readings → [`Counts`], one for each kind of core and scope.
+//! Ends a run: the command's end, and the result: readings → [`Counts`], one for each kind of core and scope.
 //!
 //! Tasks: counts and times of all threads are summed, then scaled (as the kernel does with inherited children). CPUs: each
 //! is scaled by its own running share before summing, as perf stat does, because the share differs if another program holds

@@ -1,6 +1,7 @@
-//! Splitting groups that the kernel refuses, and those that it accepts but never gives counters, because other programs
-//! hold them (a group that is only multiplexed stays whole). Of the latter the whole is opened from time to time, and
-//! counted as soon as it gets its counters.
+//! Splits groups that the kernel refuses, and those that it accepts but never gives counters, because other
+//! programs hold them (a group that is only multiplexed stays whole).
+//!
+//! A group that got no counters is opened whole from time to time, and counted so as soon as it gets them.
 
 use super::opened::{Counting, How, Kind, OpenGroup, Opened, Part, Placed, Stop, Whole};
 use super::place::{Coded, Spot, ids};

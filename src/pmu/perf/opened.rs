@@ -1,5 +1,5 @@
-//! The open groups of a run, and what could not be opened; their state while they are opened and counted, and a random
-//! order of them.
+//! The open groups of a run, their state while they are opened and counted, their random order, and what could not
+//! be opened.
 
 use super::place::{Coded, Spot};
 use crate::kernel::{Handle, Subject};

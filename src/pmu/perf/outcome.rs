@@ -1,4 +1,4 @@
-//! The outcome of a run: its readings, how it ended, its result; and several runs of a command merged into one
+//! The outcome of a run (its readings, how it ended, its result), and several runs of a command merged into one
 //! measurement.
 //!
 //! The length of a measurement is unknown: there are at most [`MAX_FRAMES`] frames, of equal length. A frame is one flat

@@ -1,5 +1,5 @@
-//! Which groups are counted in which run; the tasks or CPUs on which every group is opened, and their scopes; events with
-//! their encodings, ready to open.
+//! Decides which groups are counted in which run, the tasks or CPUs on which every group is opened, and their
+//! scopes; encodes events, ready to open.
 
 use crate::kernel::{Handle, Kernel, Subject};
 use crate::machine::{Encoding, encode};

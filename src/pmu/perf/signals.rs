@@ -1,5 +1,5 @@
-//! Signals that end a measurement: caught while one runs, forwarded, and their actions restored; and the control pipe:
-//! commands in perf's words that switch counting on and off.
+//! Catches and forwards the signals that end a measurement, and restores their actions afterwards. Reads the
+//! control pipe, whose commands, in perf's words, switch counting on and off.
 
 use crate::Control;
 use crate::kernel::Order;

@@ -1,4 +1,4 @@
-//! Tracing threads: their stops, and resuming them (ptrace(2)).
+//! Traces threads: their stops, and resuming them (ptrace(2)).
 //!
 //! Uses the kernel's numbers directly: a stop at a signal that a wrapper library does not know (those
 //! reserved by C libraries) must not be lost, or the thread never continues.

@@ -1,4 +1,4 @@
-//! The time between start and end of a run: readings of all open groups, at a period that keeps their cost low, and
+//! Reads all open groups between start and end of a run, at a period that keeps the cost low, and reports
 //! intervals.
 
 use super::end;

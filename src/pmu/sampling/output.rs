@@ -1,5 +1,5 @@
-//! Output of sampling: records while it runs, and a summary; for it statistics of raw records, without decoding samples,
-//! and the files that processes have mapped.
+//! Output of sampling: records while it runs, and a summary, with statistics of raw records (samples are not
+//! decoded) and the files that processes have mapped.
 //!
 //! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
 

@@ -1,5 +1,5 @@
-//! Events, tasks and options to sample; sampling features and precision of this kernel with these privileges, tested on
-//! this process before anything is recorded.
+//! A plan of events, tasks and options to sample. Tests on this process, before anything is recorded, which
+//! sampling features and precision this kernel allows with these privileges.
 
 use crate::machine::Encoding;
 use crate::perf::{DUMMY, FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};

@@ -1,5 +1,5 @@
-//! Synthesized records of the state before a recording, in the kernel's form: names of threads
-//! (COMM), executable mappings (MMAP2), the kernel's text.
+//! Synthesizes records of the state before a recording, in the kernel's form: names of threads (COMM), executable
+//! mappings (MMAP2), the kernel's text.
 //!
 //! Their time is 0, so that they precede all other records.
 

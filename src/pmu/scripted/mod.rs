@@ -1,5 +1,5 @@
-//! A simulated kernel: multiplexed counters, known rates, and scripted refusals. All decisions of
-//! the collector are tested against it without a PMU and without waiting.
+//! A simulated kernel: multiplexed counters, known rates, and scripted refusals. All decisions of the collector are
+//! tested against it without a PMU and without waiting. `calls` has its calls, `model` its state.
 //!
 //! The model: every CPU has the same number of counters; each hardware event takes one, software
 //! events none. Groups that do not fit together are multiplexed with period [`Scripted::rotation`].

@@ -1,4 +1,4 @@
-//! Processes and counts as time passes, and refusals.
+//! The state of the simulated kernel: processes and counts as time passes, and refusals.
 
 use super::{Scripted, State};
 use crate::kernel::{Event, Handle, Subject};

@@ -1,5 +1,5 @@
-//! A gate in memory shared with the program decides when records are taken; and the mappings of the process, polled so
-//! that temporary ones are seen, too.
+//! The gate in memory shared with the program, which decides when records are taken; and the mappings of the
+//! process, polled so that temporary ones are seen, too.
 
 use super::heap::{Heap, Log};
 use super::request::{Burst, Pace, Record, Region};

@@ -1,5 +1,5 @@
-//! Memory allocated by a program, from the log of its allocator calls; the callers of an allocation, found by its stack
-//! (from the return address on) and the files' unwind tables.
+//! Memory allocated by a program, from the log of its allocator calls, and the callers of an allocation, from its
+//! stack (from the return address on) and the unwind tables of the files.
 
 use crate::emit::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
 use crate::facts::{Base, Frame, Frames};

@@ -1,4 +1,4 @@
-//! Choice of the entries of the block to capture.
+//! Chooses which entries of the block to capture.
 
 use super::request::{self, Afterwards, Breakpoints, Entry, Request, Stop};
 use super::snapshot::{End, Walk};

@@ -30,7 +30,7 @@ pub struct Request {
     pub limits: Limits,
     /// How entries are found.
     pub breakpoints: Breakpoints,
-    /// What happens to the command.
+    /// The fate of the command.
     pub afterwards: Afterwards,
     /// Ends the capture from another thread.
     pub stop: Stop,
@@ -84,7 +84,7 @@ pub enum Breakpoints {
     Int3,
 }
 
-/// What happens to the command after the capture.
+/// The fate of the command after the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Afterwards {
     /// It is killed with all its children.

@@ -1,5 +1,4 @@
-//! Probes that count: a counter for every block; and the sums over program images that have ended, with the same
-//! plans.
+//! Probes that count, one counter per block, and sums over program images that have ended, with the same plans.
 
 use crate::emit::{Patch, emit};
 use crate::facts::Function;

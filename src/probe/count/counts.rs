@@ -1,4 +1,5 @@
-//! Counts of functions: the result of a run; why there is no count of a function, a block or the entries of a loop.
+//! Counts of functions, the result of a run, and reasons why a function, a block or the entries of a loop have no
+//! count.
 
 use crate::facts::NoCode;
 use crate::patch::{Trampolines, Unprobed};

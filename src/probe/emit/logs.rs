@@ -5,7 +5,7 @@
 //! room for which a call is only counted; of [`EVENT`] bytes for each marker, which waits for room while somebody reads.
 //! The trampoline of a marker is timed from its first to nearly its last instruction, so that its time can be subtracted.
 //!
-//! Of a call, the stack above the return address is logged, too, to find the callers later. It may be unmapped at the
+//! The stack above the return address of a call is logged, too, to find the callers later. It may be unmapped at the
 //! very top: if it is on another page than the return address, the kernel is asked (rt_sigprocmask(2) reads its set
 //! before it refuses an operation that does not exist).
 

@@ -1,4 +1,4 @@
-//! Flags that instructions or other functions read and replace, and those live before each instruction.
+//! Finds flags that instructions or other functions read and replace, and those live before each instruction.
 
 use super::function::{Block, Exit, Function, near_target};
 use super::module::Module;

@@ -1,5 +1,5 @@
-//! One function: blocks, edges and instructions; and the padding after it, up to the next function or jump target,
-//! which nothing executes.
+//! One function: its blocks, edges and instructions, and the padding after it, up to the next function or jump
+//! target, which nothing executes.
 
 use super::module::{Addresses, Module};
 use super::no_code::NoCode;

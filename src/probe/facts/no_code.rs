@@ -1,4 +1,4 @@
-//! Why a file or function has no code that can be probed.
+//! Reasons why a file or function has no code that can be probed.
 
 use isa::flow::NoImage;
 use nix::errno::Errno;

@@ -1,6 +1,6 @@
-//! The unwind table of a file: positions of callers on the stack; and landing pads, where an exception
-//! continues in a function, from the call-site tables that it refers to (Itanium C++ ABI, exception handling, level II;
-//! "LSDA" in LSB 5.0, 11.6).
+//! Reads the unwind table of a file: positions of callers on the stack, and landing pads, where an exception
+//! continues in a function, from the call-site tables that it refers to (Itanium C++ ABI, exception handling, level
+//! II; "LSDA" in LSB 5.0, 11.6).
 
 use super::names::contents;
 use super::no_code::NoCode;

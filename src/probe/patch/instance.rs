@@ -1,4 +1,4 @@
-//! One patched file in one process: its shared memory, trampolines and code; and the original code of addresses in
+//! One patched file in one process: its shared memory, trampolines and code, and the original code of addresses in
 //! trampolines.
 
 use super::mapped::Shared;

@@ -1,4 +1,4 @@
-//! Probes of an earlier run that was killed before it could remove them.
+//! Removes probes of an earlier run that was killed before it could do so.
 //!
 //! They are jumps, not in the file, to anonymous executable memory in which an instruction refers
 //! to memory with the name of our counters. They can be removed wherever threads are, since the

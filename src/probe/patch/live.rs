@@ -1,5 +1,5 @@
-//! Probes in a live process in a time window: it is analysed while it runs, then stopped and patched; its changes at
-//! the beginning and the end of the window.
+//! Probes a live process in a time window: it is analysed while it runs, stopped and patched at the beginning, and
+//! restored at the end.
 
 use super::instance::Instance;
 use super::mapped::Mapped;

@@ -1,4 +1,4 @@
-//! Jumps written over the code of a process, and their removal.
+//! Writes jumps over the code of a process, checks them, and removes them.
 
 use super::unprobed::Unprobed;
 use crate::plan::PAGE;

@@ -1,6 +1,5 @@
-//! Reactions to the events of a command: files are patched when mapped, counts are separated or
-//! made atomic when there are several tasks, code is checked before a process ends, counters are
-//! read after its end.
+//! Reacts to the events of a command: files are patched when mapped, counts are separated or made atomic when there
+//! are several tasks, code is checked before a process ends, counters are read after its end.
 
 use super::instance::{Instance, Trampolines};
 use super::mapped::Mapped;

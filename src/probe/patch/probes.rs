@@ -1,5 +1,5 @@
-//! A kind of probe, as code of a file: trampolines and jumps before they are written into a process; those of
-//! planned observers, and why a file has none.
+//! A kind of probe as code of a file: trampolines and jumps before they are written into a process, also those of
+//! planned observers, and the reason where a file has none.
 
 use super::mapped::Shared;
 use super::patched::Jump;

@@ -1,6 +1,5 @@
-//! Separate counters for tasks of a command: each has its own copy, addressed by its base of gs. If
-//! there are more tasks at once than copies, the others share the last one, and counts become
-//! atomic.
+//! Separates counters by task of a command: each has its own copy, addressed by its base of gs. If there are more
+//! tasks at once than copies, the others share the last one, and counts become atomic.
 //!
 //! A count is `inc [rip+x]` with two prefixes without effect that can be replaced: gs adds its base
 //! to the address, `lock` makes the count atomic (Intel SDM vol. 2, 2.1.1). Compilers and C

@@ -1,4 +1,4 @@
-//! Why a function, a file in a process, or an instruction is not probed.
+//! Reasons why a function, a file in a process, or an instruction is not probed.
 
 use crate::facts::NoCode;
 use crate::plan::NoPlace;

@@ -1,4 +1,4 @@
-//! Places for the counts of blocks: instructions that can be patched, and the choice between them.
+//! Chooses places for the counts of blocks among the instructions that can be patched.
 
 use super::conservation::{derived, spare};
 use super::room::{Bytes, Room};

@@ -7,7 +7,7 @@ use isa::effects::{Access, Effects, Finder};
 use std::fmt;
 use tma::tables::Facts;
 
-/// What to observe at each execution of an instruction.
+/// The facts to observe at each execution of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     /// Whether a conditional jump is taken.

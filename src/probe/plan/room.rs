@@ -1,4 +1,4 @@
-//! Free addresses around a module, for trampolines; and use of the bytes of a function by probes.
+//! Free addresses around a module, for trampolines, and the use of a function's bytes by probes.
 
 use super::site::{JUMP, Kind};
 use crate::facts::Function;

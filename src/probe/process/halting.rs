@@ -1,5 +1,5 @@
-//! Stops and resumes all threads of a live process together; why it cannot be stopped, changed or restored; and pauses
-//! between tries.
+//! Stops and resumes all threads of a live process together, with pauses between tries. Has the reasons why a
+//! process cannot be stopped, changed or restored.
 
 use super::followed::{Follower, Following, rest};
 use super::inject::may_restart;

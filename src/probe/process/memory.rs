@@ -1,5 +1,5 @@
-//! The memory of a traced process, through `/proc/PID/mem`; its mappings, from `/proc/PID/maps` (proc_pid_maps(5)), and
-//! unmapped addresses; and the hook by which the dynamic loader announces a mapped file.
+//! The memory of a traced process through `/proc/PID/mem`, its mappings from `/proc/PID/maps` (proc_pid_maps(5)),
+//! unmapped addresses, and the hook by which the dynamic loader announces a mapped file.
 
 use nix::sys::stat::{major, minor};
 use object::{Object as _, ObjectSymbol as _};

@@ -1,6 +1,6 @@
-//! Traced processes and threads as data; registers of a stopped thread; and breakpoints, in the debug registers of each
-//! thread, or as `int3` in the memory of each process where debug registers are refused by the kernel or a virtual
-//! machine.
+//! Traced processes and threads as data, the registers of a stopped thread, and breakpoints: in the debug registers
+//! of each thread, or as `int3` in the memory of each process where debug registers are refused by the kernel or a
+//! virtual machine.
 //!
 //! A debug register stops one thread before the instruction, without changing code; passing it costs one stop. An `int3`
 //! must be removed while the thread that hit it executes the instruction, during which the other threads of its process

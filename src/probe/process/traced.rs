@@ -1,5 +1,5 @@
-//! A traced command: its processes and threads, their entries of the block; the end of tracing: the command is
-//! killed, or continues untraced.
+//! A traced command: its processes and threads and their entries of the block. At the end the command is killed, or
+//! continues untraced.
 
 use super::memory::{self, Image, mappings};
 use super::seize::{TASKS, refused, seize};

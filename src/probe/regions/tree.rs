@@ -1,5 +1,5 @@
-//! Begins and ends of regions; the events of threads, in order → nested regions; times of a thread in regions, to
-//! attribute samples of the same run.
+//! The events of threads, in order → nested regions, and the times that a thread spends in regions, to attribute
+//! samples of the same run.
 //!
 //! A region entered again inside itself is the same region: it counts an entry, but no time twice. The time of probes
 //! inside a region is subtracted.

@@ -1,4 +1,4 @@
-//! Tests of `tree`.
+//! Nested regions and their times, from events made by hand.
 
 use super::*;
 
