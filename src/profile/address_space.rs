@@ -1,5 +1,5 @@
-//! Address spaces: the file mapped at an address of a process at the time of a sample, and the code of just-in-time
-//! compilers there, as their jitdumps have it.
+//! Address spaces: which file is mapped at an address of a process at the time of a sample, and which code of
+//! just-in-time compilers is there by their jitdumps.
 //!
 //! Records are applied in order of time; a sample is attributed by the mappings in force. A forked
 //! process shares its parent's mappings until either maps something (copy on write), so ten

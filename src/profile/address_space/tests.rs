@@ -1,3 +1,5 @@
+//! Address spaces from records made by hand.
+
 use super::*;
 
 /// Start, length, offset and path of a mapping of process `pid`.

@@ -1,4 +1,4 @@
-//! Files that are given as counts by mistake, each with the command that was meant.
+//! Recognises files that are given as counts by mistake, and names the command that was meant.
 
 use super::recording::FORMATS;
 use super::{perf_json, plain, toplev};

@@ -1,4 +1,5 @@
-//! Files → a recording: recognises the format of each by content and parses it line by line, of bounded length.
+//! Reads files into a recording: recognises the format of each by content, and parses it line by line, of bounded
+//! length.
 
 use super::builder::Builder;
 use super::recording::{FORMATS, Format, Recording, Source};

@@ -1,5 +1,5 @@
-//! Finds the file of a module, checks that it is the recorded one, and says why it was not found; a program whose
-//! recording does not say where it was mapped.
+//! Finds the file of a module, also of a program whose recording does not say where it was mapped; checks that it
+//! is the recorded one, or says why it was not found.
 
 use super::place::{Part, Place, hexadecimal, same_id};
 use super::search::SearchPaths;

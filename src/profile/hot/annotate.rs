@@ -1,4 +1,5 @@
-//! The code of a function, block by block, with its share of the samples, or why it is unavailable; the hottest loops.
+//! Annotates the code of a function, block by block, with its share of the samples, or says why it is unavailable;
+//! finds the hottest loops.
 
 use super::Profile;
 use super::filter::Skid;

@@ -1,4 +1,4 @@
-//! Call chains: callers of a function, all stacks; its callers and callees and theirs, as trees.
+//! Call chains: the callers of a function, all stacks, and the callers and callees of a function as trees.
 
 use super::Profile;
 use super::tally::{HotFunction, Tally};

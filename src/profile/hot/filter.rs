@@ -1,4 +1,5 @@
-//! Which samples of a recording count, how exact their addresses are, and in which region their thread was.
+//! Filters the samples of a recording, and tells how exact their addresses are and in which region their thread
+//! was.
 
 use super::reads::{FunctionReads, Since};
 use crate::event::Event;

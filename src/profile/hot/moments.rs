@@ -1,4 +1,4 @@
-//! Times, threads and call chains of samples while they are read.
+//! Collects times, threads and call chains of samples while they are read.
 
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::sample::Sample;

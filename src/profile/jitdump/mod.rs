@@ -1,5 +1,5 @@
 //! jitdump files: code that a just-in-time compiler wrote down with names and source lines, as it made it
-//! (tools/perf/Documentation/jitdump-specification.txt).
+//! (tools/perf/Documentation/jitdump-specification.txt). `read` has the entries of a file.
 //!
 //! Addresses of the code are offsets in the file: memory is used for other code again.
 

@@ -1,4 +1,5 @@
-//! The header of a file: offsets of its attributes, records and feature sections; why a file cannot be read.
+//! Reads the header of a file: offsets of its attributes, records and feature sections. Has the reasons why a file
+//! cannot be read.
 //!
 //! Layouts: `struct perf_file_header` and `struct perf_pipe_file_header` of perf's util/header.h.
 

@@ -1,5 +1,11 @@
 //! The records of a ring buffer or a file.
 //!
+//! | file | concern |
+//! |---|---|
+//! | `decode` | the body of a record, by its kind |
+//! | `order` | records in order of time |
+//! | `pass` | passes over the records of a recording |
+//!
 //! One decoder serves live ring buffers, sessions and perf.data files.
 
 mod decode;

@@ -1,4 +1,4 @@
-//! One sample. The only decoder of samples, for live ring buffers, sessions and perf.data files.
+//! One sample, and the only decoder of samples (`decode`), for live ring buffers, sessions and perf.data files.
 
 mod decode;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The layout of a session file: header, chunk headers, checksums; its chunks by kind, those of counts and of samples; its
-//! contents without the samples.
+//! The layout of a session file: header, chunk headers, checksums; its chunks by kind, with those of counts and of
+//! samples; its contents without the samples.
 
 use crate::event::Event;
 use pmu::records::format::SampleFormat;

@@ -1,5 +1,5 @@
-//! Source lines and inlined functions from DWARF, through addr2line and gimli; instructions as sample profiles of compilers
-//! name them.
+//! Reads source lines and inlined functions from DWARF, through addr2line and gimli, and names instructions as
+//! compilers' sample profiles do.
 
 use super::demangle::demangle;
 use super::reader::{Entry, Reader, Split, contains, section};

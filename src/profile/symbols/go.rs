@@ -1,5 +1,5 @@
-//! Functions of stripped Go programs: the table that the run time needs for stack traces (`.gopclntab`), which no
-//! linker flag removes.
+//! Reads the functions of stripped Go programs from the table that the run time needs for stack traces
+//! (`.gopclntab`), which no linker flag removes.
 //!
 //! Layouts: Go's runtime/symtab.go (`pcHeader`, `functab`, `_func`) and debug/gosym/pclntab.go, of Go 1.2, 1.16, 1.18
 //! and 1.20 (unchanged in later releases).

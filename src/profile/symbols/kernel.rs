@@ -1,4 +1,4 @@
-//! The running kernel: its symbols, if it is the recorded one, and its vdso; where and when a recording was made.
+//! Symbols of the running kernel, if it is the recorded one, and its vdso; where and when a recording was made.
 
 use super::table::{Binding, Symbol, Table};
 use crate::files::{Gap, Unreadable, hexadecimal, same_id};

@@ -1,4 +1,4 @@
-//! Symbols and types of data of all modules: read on first use, then cached.
+//! Looks up symbols and types of data of all modules, read on first use, then cached.
 
 mod load;
 

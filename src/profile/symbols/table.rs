@@ -1,4 +1,5 @@
-//! Functions and source lines; symbols as disjoint ranges: from a symbol table to the function at an address.
+//! Symbols as disjoint ranges: from a symbol table to the function at an address. Also functions and source lines
+//! as data.
 
 #[cfg(test)]
 mod tests;

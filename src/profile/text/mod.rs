@@ -1,5 +1,5 @@
-//! Branches in text that other tools write. Such text says nothing of where a program was mapped, or only
-//! in lines of mappings: the program is given, and is then at its own addresses.
+//! Branches in text that other tools write. Such text says where a program was mapped in lines of mappings or not
+//! at all: the program is given, and is then at its own addresses.
 //!
 //! Traces of `valgrind --tool=lackey --trace-mem=yes` have every instruction in order, with the addresses of its loads
 //! and stores. A branch was taken where the next instruction does not follow the last one. Lackey counts one

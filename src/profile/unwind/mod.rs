@@ -1,4 +1,5 @@
-//! One caller by unwind tables (`.eh_frame`, `.debug_frame`): from the registers and a copy of the stack that a sample has.
+//! Finds one caller by unwind tables (`.eh_frame`, `.debug_frame`), from the registers and a copy of the stack that
+//! a sample has. `row` evaluates a row of a table.
 //!
 //! Rows are evaluated by gimli, with all registers; nothing is read but the tables and the copy. Where no row
 //! covers code (that of a JIT, assembly), the frame pointer is followed if what it points to can be a frame.

@@ -1,5 +1,5 @@
-//! A row of an unwind table: where the registers of the caller are, at one instruction; registers and the copied stack of
-//! a sample, by DWARF's numbers.
+//! A row of an unwind table: where the registers of the caller are, at one instruction. Also the registers and the
+//! copied stack of a sample, by DWARF's numbers.
 
 use crate::sample::Sample;
 use gimli::{

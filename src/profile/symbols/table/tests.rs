@@ -1,3 +1,5 @@
+//! Symbol tables made by hand and at random.
+
 use super::*;
 use proptest::prelude::*;
 

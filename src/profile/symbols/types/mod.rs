@@ -1,6 +1,12 @@
 //! Types of data from DWARF: members of static variables, and variables in registers and on the stack at an
 //! instruction.
 //!
+//! | file | concern |
+//! |---|---|
+//! | `read` | an entry → a type, and the member at an offset of one |
+//! | `scopes` | the variables in scope at an instruction |
+//! | `shape` | a type as data; the units of a file |
+//!
 //! Anything missing in DWARF is unknown, with the reason ([`Untyped`]).
 
 mod read;

@@ -1,4 +1,4 @@
-//! The variables that are in scope at an instruction, and where they are, also by the canonical frame address.
+//! Finds the variables that are in scope at an instruction and where they are, also by the canonical frame address.
 
 use super::read::string;
 use super::shape::{TypeRef, referred};
