@@ -1,4 +1,4 @@
-//! Files that tdtool writes for its user: whole or not at all, and never over what it reads.
+//! Writes files for the user: whole or not at all, and never over what tdtool reads.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! Numbers and places as every renderer and every finding writes them.
+//! Formats numbers and places in one way for every renderer and every finding.
 //!
 //! ```
 //! use report::format;

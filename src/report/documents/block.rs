@@ -1,6 +1,6 @@
 //! Measured blocks: one with what tables predict for it (`tdtool.block/2` with `predictions`), two compared
-//! (`tdtool.block-pair/1`), many as the judge of a cost model (`tdtool.model-errors/1`); and the functions of a program
-//! to choose from, `tdtool.functions/1`.
+//! (`tdtool.block-pair/1`), many as the judge of a cost model (`tdtool.model-errors/1`). Also the functions of a
+//! program to choose from, `tdtool.functions/1`.
 
 use bench::Measurement;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Evaluation and flags → rows of the document, and findings in words.
+//! Builds the rows of the document, and the findings in words, from evaluation and flags.
 
 use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place, Report};
 use smol_str::SmolStr;

@@ -1,4 +1,4 @@
-//! The command that was measured, by the command line in a report; what its runs were for, and how it ended.
+//! The measured command: by the command line in a report, what its runs were for, and how it ended.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -64,7 +64,7 @@ pub fn found(program: &str, rest: &[String]) -> Option<PathBuf> {
     all.into_iter().find(|path| path.is_file())?.canonicalize().ok()
 }
 
-/// What a run of the command, or a window of a process, was for.
+/// The purpose of a run of the command, or of a window of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// Samples, by which hot functions are chosen.
@@ -74,7 +74,7 @@ pub enum Purpose {
     Counts,
     /// Outcomes of branches.
     Branches,
-    /// What registers hold.
+    /// The values of registers.
     Values,
     /// Addresses of loads.
     Addresses,

@@ -1,5 +1,5 @@
-//! `tdtool.deps/1`: the dependencies of a region, and how they are made of an analysis. Text and graphs are views of
-//! it. And the unmodelled instructions of a batch of blocks, counted.
+//! The dependencies of a region, `tdtool.deps/1`, made from an analysis (text and graphs are views of it), and the
+//! unmodelled instructions of a batch of blocks, counted.
 
 use iced_x86::Mnemonic;
 use isa::deps::memory::{AliasClass, Origin, Settings};

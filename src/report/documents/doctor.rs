@@ -1,5 +1,6 @@
-//! Abilities of this machine, causes and remedies of the rest: `tdtool.doctor/1`. Which processor it is, by what, and
-//! what contradicts: `tdtool.identity/1`. Facts of a core that were measured, beside what is stated of it.
+//! Abilities of this machine, with causes and remedies for the rest, `tdtool.doctor/1`; which processor it is, by
+//! which evidence, and what contradicts, `tdtool.identity/1`; measured facts of a core, beside what is stated of
+//! it.
 
 use pmu::machine::{Container, Finding, Kind as CoreKind, Machine, SeccompMode, TableMatch};
 use serde::Serialize;

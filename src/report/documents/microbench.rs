@@ -1,5 +1,5 @@
-//! Results of tdtool's own code: microbenchmarks, `tdtool.microbench/1`, and built-in programs, of which
-//! `tdtool.workloads/1` are the descriptions and `tdtool.workload/1` is one run.
+//! Results of tdtool's own code: microbenchmarks, `tdtool.microbench/1`; descriptions of built-in programs,
+//! `tdtool.workloads/1`, and one run of a program, `tdtool.workload/1`.
 
 use serde::Serialize;
 use tma::Core;

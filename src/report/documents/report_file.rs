@@ -1,5 +1,5 @@
-//! Report documents read back from the JSON they were written as, or made of what an interactive screen shows; and what
-//! the tables explain of their nodes.
+//! Report documents read back from JSON, or made of what an interactive screen shows, and what the tables explain
+//! of their nodes.
 
 use super::report::{Report, SCHEMA, Source};
 use super::report_code::{BlockRow, FunctionRow, Sampled};

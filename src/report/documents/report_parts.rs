@@ -1,4 +1,4 @@
-//! Parts of a report: the tree of each function, from counts that samples read; phases, times in which intervals are
+//! Parts of a report: the tree of each function, from counts that samples read; phases, in which intervals are
 //! alike; samples with their times.
 
 use profile::hot::Timeline as Taken;

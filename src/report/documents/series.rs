@@ -1,5 +1,5 @@
-//! Series over time: the shares of level 1, or software counts; names of software counts, with their unit at the end
-//! where they have one.
+//! Series over time: the shares of level 1, or software counts; the names of software counts, with their unit at
+//! the end where they have one.
 
 use super::report::Report;
 

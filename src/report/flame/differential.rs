@@ -1,5 +1,6 @@
-//! Stacks of two sides → one flame graph: as wide as B, with what each function itself gained or lost. As B. Gregg's
-//! `difffolded.pl` pairs stacks, by the names of their functions; addresses and modules may have changed.
+//! Stacks of two sides → one flame graph, as wide as B, with the time that each function itself gained or lost.
+//! Stacks are paired by the names of their functions, as B. Gregg's `difffolded.pl` does; addresses and modules may
+//! have changed.
 
 use crate::documents::flame::{Change, Compared, FlameGraph, Frame};
 use profile::event::EventKind;

@@ -1,4 +1,4 @@
-//! Abilities of this machine as text: facts first, then the findings. Which processor it is, as text.
+//! Abilities of this machine as text, facts first, then the findings; and which processor it is.
 
 use crate::documents::doctor::{Agreement, Document, FactRow, Identities, KindOfCore, TableInfo};
 use crate::format::several;

@@ -1,6 +1,7 @@
-//! A report over time. For the Firefox Profiler: samples with their times, categories by node, intervals as tracks, in
-//! the form of processed profiles, which `fxprof-processed-profile` writes. In the Trace Event Format, for Perfetto
-//! (ui.perfetto.dev) and chrome://tracing: intervals as counter tracks, phases as slices.
+//! Renders a report over time. For the Firefox Profiler: samples with their times, categories by node, and
+//! intervals as tracks, in the form of processed profiles, which `fxprof-processed-profile` writes. For Perfetto
+//! (ui.perfetto.dev) and chrome://tracing, in the Trace Event Format: intervals as counter tracks, phases as
+//! slices.
 
 use crate::documents::report::Report;
 use crate::documents::report_parts::{Phase, PhaseValue, Timeline};
@@ -283,7 +284,7 @@ fn percent(share: f64) -> f64 {
 }
 
 /// A counter holds until its next event: the values of an interval at its begin, those of the last also at its end.
-/// What was not measured has no value.
+/// A quantity that was not measured has no value.
 fn counters(series: &Series, events: &mut Vec<Value>) {
     let unit = if series.is_share { " (%)" } else { "" };
     let name = format!("{}{unit}", series.title);

@@ -1,4 +1,4 @@
-//! Where a text is shown: text fits the width of a terminal, rows of tables become as narrow.
+//! Fits text and tables to the width of the page or terminal that shows them.
 
 /// Fewest columns that text is fitted to.
 const NARROWEST: usize = 40;

@@ -1,4 +1,4 @@
-//! Loops, branches and what is modelled of them.
+//! Loops and branches of counted functions, and their modelled mispredictions.
 
 use serde::{Deserialize, Serialize};
 use tma::Address;

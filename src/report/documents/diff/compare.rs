@@ -1,4 +1,4 @@
-//! The code of two sides compared: matched, and sorted by the time that it gains or loses.
+//! Compares the code of two sides: matches it, and sorts it by the time that it gains or loses.
 
 use super::matched::{self, Pairs};
 use super::row::{CodeDiff, CodeRow, Matched};

@@ -1,5 +1,5 @@
-//! Differences judged: conditions by the rows of a comparison; and findings that chance makes in a table of many rows,
-//! of which, without a difference, one in twenty is beyond its 95 % interval.
+//! Judges differences: conditions by the rows of a comparison, and how many findings chance makes in a table of
+//! many rows: without a difference, one row in twenty is beyond its 95 % interval.
 
 use super::row::CodeRow;
 use super::runs::UNDECIDED;

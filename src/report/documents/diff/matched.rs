@@ -1,4 +1,4 @@
-//! Which rows of A and B are the same code; copies of a function that compilers made are one.
+//! Matches the rows of A and B that are the same code; copies of a function that compilers made count as one.
 
 use super::row::Matched;
 use super::timed::{Kind, Timed, mnemonics};

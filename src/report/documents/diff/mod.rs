@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`row`](mod@row) | a row: both values, their difference, its judgement; functions, loops and blocks |
 //! | [`runs`] | several runs as one report, their spread as its errors; what single runs leave unknown |
-//! | [`compare`](mod@compare) | code of both sides: `timed` rows, `matched`, by time gained or lost |
+//! | [`compare`](mod@compare) | code of both sides, by time gained or lost |
+//! | `timed`, `matched` | the code of one side with its times; which rows are the same code |
 //! | [`judge`](mod@judge) | lines that a difference crosses; how many differences chance may have made |
 
 pub mod compare;

@@ -1,5 +1,5 @@
-//! Runs of one program: several as one, the mean of each value with how it varies from run to run; what the errors of a
-//! single run leave out, and how to measure that.
+//! Runs of one program: several as one, with the mean of each value and how it varies from run to run; the errors
+//! that a single run leaves out, and how to measure them.
 
 use super::{Diff, DiffRow, Judgement};
 use crate::documents::report::{InfoRow, NodeRow, Report, Source};

@@ -1,5 +1,5 @@
-//! The functions, loops and blocks of one side with their times, from one report or several of the same program; the
-//! shape of a block, its instructions without what changes when code or data move.
+//! The functions, loops and blocks of one side with their times, from one report or several of the same program,
+//! and the shape of a block: its instructions without what changes when code or data move.
 
 use super::runs::interval;
 use crate::documents::estimate::{Bottleneck, Part, Row, Share};

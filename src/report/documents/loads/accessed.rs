@@ -1,5 +1,5 @@
-//! Sampled loads and stores: what served them; the variables, mappings and members that they access; cache lines that
-//! several threads access.
+//! Sampled loads and stores: the levels that served them; the variables, mappings and members that they access;
+//! cache lines that several threads access.
 
 use loads::class::Kind;
 use loads::recorded::Sharing;

@@ -1,5 +1,5 @@
-//! The answer: cycles per iteration, the bound that explains them, and what would lower them; a remedy for a number
-//! that does not reproduce; the bounds beside the measurement, as bars on one scale.
+//! Renders the answer: cycles per iteration, the bound that explains them, and what would lower them; a remedy for
+//! a number that does not reproduce; the bounds beside the measurement, as bars on one scale.
 
 use super::rows::{Rows, Style, WIDTH, Weight};
 use crate::format::several;

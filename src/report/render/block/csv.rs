@@ -1,4 +1,4 @@
-//! One row a block.
+//! Measured blocks as CSV, one row each.
 
 use crate::render::csv::{self, number};
 use bench::Measurement;

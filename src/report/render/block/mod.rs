@@ -1,5 +1,6 @@
-//! A measured block for people: the answer, the bounds as bars (`answer`), then the evidence: code, forms, assumptions,
-//! the what-if list, the tree, conditions of the measurement.
+//! A measured block as text: the answer (`answer`), then the evidence: code, forms, assumptions, the what-if list,
+//! the tree, conditions of the measurement. `rows` lays it out; `csv` has blocks as CSV; `pair` has two side by
+//! side.
 
 mod answer;
 pub mod csv;

@@ -1,5 +1,5 @@
-//! Two blocks side by side; predictions beside a measurement, with the port pressure of each instruction; a cost model
-//! judged by measured blocks.
+//! Renders two blocks side by side, predictions beside a measurement, with the port pressure of each instruction,
+//! and a cost model judged by measured blocks.
 
 use super::answer::{again, remedy};
 use super::rows::{WIDTH, labelled};

@@ -1,4 +1,4 @@
-//! Reports made by hand, and what a reader of them needs to see.
+//! Reports made by hand, and the parts of their text that a reader needs.
 
 use super::*;
 use bench::Class;

@@ -1,4 +1,4 @@
-//! Recorded branches as text; as CSV in `table`, as inputs of other tools in `tools`.
+//! Recorded branches as text; `table` has them as CSV, `tools` as inputs of other tools.
 
 mod table;
 mod tools;

@@ -1,4 +1,4 @@
-//! Loads, and a table of the calls that allocated the memory that they read, as text.
+//! Loads as text, with a table of the calls that allocated the memory that they read.
 
 use crate::documents::count::{AllocationSite, Count, Level, LoadClass, LoadRow};
 use crate::render::width::{Cell, Page, Subject, Worth, elided, more_in_json};

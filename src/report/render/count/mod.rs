@@ -1,4 +1,5 @@
-//! Exact counts as text and in callgrind's format.
+//! Exact counts as text and in callgrind's format. `loads` has loads, `mispredicted` modelled mispredictions and
+//! registers.
 
 mod loads;
 mod mispredicted;

@@ -1,5 +1,5 @@
-//! How the text is drawn: options and wrapped lines; the bound and its critical cycle; arrows beside the code, each in
-//! a lane of its own.
+//! Draws the text of dependencies: options and wrapped lines, the bound and its critical cycle, and arrows beside
+//! the code, each in a lane of its own.
 
 use crate::documents::deps::{Cycle, Document};
 use crate::render::width::Page;

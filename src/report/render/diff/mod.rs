@@ -1,4 +1,5 @@
 //! Two reports compared: text, Markdown for the comment of a pull request, JUnit for continuous integration, CSV.
+//! `cells` has the cells of their rows.
 
 mod cells;
 

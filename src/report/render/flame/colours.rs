@@ -1,4 +1,5 @@
-//! The colour of a frame: of the node that dominates it, else of the time of its function.
+//! Chooses the colour of a frame, by the node that dominates it, else by the time of its function; draws the
+//! legend.
 
 use crate::documents::flame::{Compared, FlameGraph, Frame};
 

@@ -1,5 +1,5 @@
-//! Hot functions and blocks, where several events are, and callers; functions line by line: a line opens to its
-//! instructions.
+//! Renders hot functions and blocks, also of several events, and callers; functions line by line, where a line
+//! opens to its instructions.
 
 use super::pieces::{
     bar, code as named, opening, remark, section, share, share_with_error, short, stacked, xml,

@@ -1,6 +1,6 @@
-//! The report as one page of HTML that loads nothing: for a phone or a wide screen, dark or light, with the keyboard.
-//! Here are head, sections in order of what a reader looks for, findings and notes; software counts; intervals as a
-//! chart, level 1 or software counts over time, with the phases found in them.
+//! The report as one page of HTML that loads nothing: for a phone or a wide screen, dark or light, with the
+//! keyboard. This file has the head, the sections in order of what a reader looks for, findings and notes, software
+//! counts, and intervals as a chart: level 1 or software counts over time, with the phases found in them.
 //!
 //! | file | concern |
 //! |---|---|

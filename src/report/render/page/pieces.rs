@@ -1,5 +1,5 @@
-//! Pieces of a page. Whatever comes from a document passes through [`xml`] here or where it is written. Names and
-//! reasons are as short as the text report has them; whole where a pointer rests.
+//! Pieces of a page. All text of a document passes through [`xml`] here or where it is written. Names and reasons
+//! are as short as in the text report, and whole where a pointer rests.
 
 use crate::render::flame;
 use crate::render::width::elided;

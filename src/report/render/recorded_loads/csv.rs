@@ -1,4 +1,4 @@
-//! The document as CSV.
+//! Recorded loads and stores as CSV.
 
 use super::accesses::COLUMNS;
 use crate::documents::loads::{LevelsRow, LoadRow, Loads, PathRow};

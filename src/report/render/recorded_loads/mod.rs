@@ -1,5 +1,5 @@
-//! Recorded samples of loads and stores as text and CSV: here critical loads, hard branches, and lines of code that
-//! missed.
+//! Recorded samples of loads and stores as text and CSV. This file has critical loads, hard branches, and missed
+//! lines of code.
 //!
 //! | file | concern |
 //! |---|---|

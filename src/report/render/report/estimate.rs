@@ -1,4 +1,4 @@
-//! The estimated top-down tree, below the samples.
+//! Renders the estimated top-down tree, below the samples.
 
 use super::Renderer;
 use super::code::{at_head, share, short};

@@ -1,4 +1,4 @@
-//! How a report is drawn: colour, width, marks.
+//! The style of a report: colour, width, marks.
 
 /// How to render.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,5 @@
-//! The tree of one part of a report: indented, with bars, flags and remarks. Software counts. The verdict above a
-//! report; below it what to do next, and what must be known.
+//! Renders the tree of one part of a report, indented, with bars, flags and remarks; software counts; the verdict
+//! above a report; next steps and notes below it.
 
 use super::Renderer;
 use super::style::Style;
@@ -132,7 +132,7 @@ impl Renderer<'_> {
     }
 }
 
-/// What must be known of a node beside its value.
+/// Remarks that a reader of a node's value needs.
 pub(in crate::render) fn remarks(node: &NodeRow, style: &Style) -> Vec<String> {
     let marks = style.marks();
     let mut remarks = Vec::new();

@@ -1,5 +1,5 @@
-//! The event tables as text: which there are, what one holds, one node with its formula, threshold and events. How
-//! events are grouped, what is wrong with a table, and values for counts from a file are in `plan`.
+//! The event tables as text: a list of them, the contents of one, one node with its formula, threshold and events.
+//! `plan` has groups of events, what is wrong with a table, and values for counts from a file.
 
 mod plan;
 

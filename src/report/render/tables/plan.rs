@@ -1,4 +1,4 @@
-//! What follows from tables, as text: a plan of groups, also as commands of `perf stat` for machines without tdtool;
+//! Renders what follows from tables: a plan of groups, also as commands of `perf stat` for machines without tdtool;
 //! what is wrong with a table; node values for counts from a file.
 
 use super::core;
