@@ -1,4 +1,4 @@
-//! One description of a processor core: everything that a measurement or a model assumes of it, and notes on it: where
+//! One description of a processor core: everything that a measurement or a model assumes of it. Its notes say where
 //! measurement contradicts its table, and where its identity is not what it claims.
 //!
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and

@@ -1,5 +1,5 @@
-//! Files that users and recordings name: only regular ones are read, and only up to a limit. Also files saved for the
-//! next process.
+//! Opens files that users and recordings name: only regular ones are read, and only up to a limit. Saves files for
+//! the next process.
 
 use std::fs::{File, OpenOptions, create_dir_all, remove_file, rename, write};
 use std::io::{Error, ErrorKind, Read as _, Result, Seek as _};

@@ -1,4 +1,4 @@
-//! Command lines: sizes as text (`4096`, `64K`, `256MiB`, `1G`); and the line that runs a built-in program: this
+//! Parses sizes (`4096`, `64K`, `256MiB`, `1G`), and writes the command line that runs a built-in program: this
 //! executable, independent of PATH.
 
 use std::ffi::{OsStr, OsString};

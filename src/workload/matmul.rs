@@ -1,4 +1,4 @@
-//! The matrix multiplication experiment: one product, four loop orders.
+//! Matrix multiplication as an experiment: one product, four loop orders.
 //!
 //! The elements are small whole numbers, so every order of summation gives exactly the same
 //! product, and the same checksum.

@@ -1,5 +1,5 @@
-//! Memory of the programs: mapped regions with a choice of page size, how much may be used; and random orders in it, the
-//! same in every run.
+//! Memory of the programs: mapped regions with a choice of page size, how much may be used, and random orders in
+//! it, the same in every run.
 
 use crate::command_line::human;
 use std::fs;

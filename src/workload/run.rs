@@ -1,5 +1,5 @@
-//! Running a program: options are checked, it is set up, then run in slices until the time is over or the repeats are
-//! done; concurrent copies of it, each in a thread with its own data.
+//! Runs a program: checks its options, sets it up, and runs it in slices until the time is over or the repeats are
+//! done; also concurrent copies, each in a thread with its own data.
 
 use super::{DefaultSize, Setup, SizeParameter, Workload, list, memory};
 use crate::Program;
@@ -42,7 +42,7 @@ pub struct Summary {
     pub copies: u64,
     /// Iterations done.
     pub iterations: u64,
-    /// What one iteration is.
+    /// Description of one iteration.
     pub iteration: &'static str,
     /// Repeats done, of a copy on average; a fraction if the time was over first.
     pub repeats: f64,

@@ -1,4 +1,5 @@
-//! CPUID registers, from the processor or from a file.
+//! CPUID registers, from the processor or from a file. `features` has the bits that distinguish cores, `read` the
+//! dumps.
 
 mod features;
 mod read;

@@ -1,4 +1,4 @@
-//! Dumps of CPUID as text: what `cpuid -r` prints, or rows of values.
+//! Reads dumps of CPUID as text: the output of `cpuid -r`, or rows of values.
 
 use super::{Cpuid, Leaf};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! The formula language of the tables: parsed once, evaluated without allocation.
+//! The formula language of the tables: parsed once (`parse`), evaluated without allocation (`program`).
 //!
 //! ```text
 //! expr  := or [ "if" or "else" expr ]          value IF condition ELSE other

@@ -1,4 +1,5 @@
-//! Formula text → tokens with their places → [`Expr`], by recursive descent with a depth limit; mistakes in formulas.
+//! Parses formula text: tokens with their places → [`Expr`], by recursive descent with a depth limit. Has the
+//! mistakes in formulas.
 
 use super::{BinOp, Expr};
 use std::fmt;

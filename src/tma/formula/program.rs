@@ -1,4 +1,4 @@
-//! [`Expr`] → a compact stack program over resolved leaves.
+//! Compiles [`Expr`] to a compact stack program over resolved leaves.
 
 use super::parse::Uncompiled;
 use super::{BinOp, Expr};

@@ -1,4 +1,4 @@
-//! All tables against what a core shows, each weighed by itself.
+//! Weighs each table by itself against what a core shows.
 
 use super::{By, Claim, Contradiction, Fact, Identity};
 use crate::cpuid::{CacheLevel, Cpuid, Feature, Group};

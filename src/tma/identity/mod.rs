@@ -1,4 +1,4 @@
-//! Which table describes a processor, by everything that it shows of itself.
+//! Finds which table describes a processor, by everything that it shows of itself. `decide` weighs the tables.
 //!
 //! Family and model are a claim: a hypervisor shows another model as it likes. What it cannot do is
 //! invent a feature that the silicon lacks, and what it seldom does is hide many. So a table is out as

@@ -1,5 +1,5 @@
-//! Do these events fit on the counters together? An exact matching of events to counters: the greedy pass, else
-//! augmenting paths.
+//! Decides whether events fit on the counters together, by an exact matching of events to counters: the greedy
+//! pass, else augmenting paths.
 //!
 //! General counters are bits 0…31 of a mask, fixed counters bits 32…63. The events of a plan are
 //! numbered so that the most restricted come first: the greedy pass then nearly always finds the

@@ -4,7 +4,8 @@
 //! chosen nodes with as few groups as it can: a node's events in one group wherever they fit,
 //! all of level 1 in one group, and a node that fits nowhere split along its formula
 //! (`needs`). What fits is decided by an exact matching of events to counters
-//! (`counters`); what shares a group by a bounded, deterministic search (`pack`).
+//! (`counters`), among the counters that each may use (`allowed`); what shares a group by a
+//! bounded, deterministic search (`pack`).
 //!
 //! ```
 //! use tma::schedule::{Budget, plan, to_level};

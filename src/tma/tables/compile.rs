@@ -1,5 +1,5 @@
-//! A table file → a table: names become indices, formulas programs, and what a node needs is closed; mistakes in table
-//! files.
+//! Compiles a table file: names become indices, formulas programs, and what a node needs is closed. Has the
+//! mistakes in table files.
 
 use super::schema::{NodeSpec, PmuKind, TableFile};
 use super::table::{Const, Event, EventId, Node, NodeId, NodeKind, Table};

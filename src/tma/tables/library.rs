@@ -1,4 +1,5 @@
-//! Where tables come from, embedded at build time, added or overridden by a directory, and which processors each is for.
+//! Loads tables, embedded at build time or added and overridden by a directory, and finds which processors each is
+//! for.
 
 mod names;
 

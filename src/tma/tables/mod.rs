@@ -1,8 +1,17 @@
 //! Typed event tables: what a microarchitecture counts and how that becomes a tree.
 //!
-//! Files are parsed ([`schema`]) and compiled ([`Table`]) one at a time; start-up touches only
-//! the one it needs. [`validate`] finds everything wrong with a file, [`texts`] says what a node
-//! means, [`select()`] reads `--nodes`. Nothing here measures, schedules or prints.
+//! | file | concern |
+//! |---|---|
+//! | [`schema`] | the shape of a table file |
+//! | [`facts`] | its section `[facts]` |
+//! | `compile`, `table` | a table file → a [`Table`] ready for use |
+//! | `embedded`, `library` | tables built into the program; where tables come from |
+//! | [`validate`] | everything that is wrong with a file |
+//! | [`texts`] | what a node means |
+//! | [`select`](mod@select) | node lists, as `--nodes` takes them |
+//!
+//! Files are parsed and compiled one at a time; start-up touches only the one it needs. Nothing here measures,
+//! schedules or prints.
 
 mod compile;
 mod embedded;

@@ -1,4 +1,5 @@
-//! The shape of a table file, `events/**/NAME.toml`, as serde reads and the importer writes it.
+//! The shape of a table file, `events/**/NAME.toml`, as serde reads and the importer writes it, with the CPUID
+//! signature of a core.
 //!
 //! docs/reference/tables.md explains every key to a person who writes one by hand.
 //!
@@ -294,6 +295,9 @@ pub struct NodeText {
 }
 
 /// CPUID signature of a core. Absent parts are not weighed.
+///
+/// Family and model are a claim, which a hypervisor makes as it likes; a signature has what it cannot invent.
+/// docs/method/identification.md says how its parts are weighed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {

@@ -1,4 +1,4 @@
-//! Which group's occurrence of an event each node reads.
+//! Decides which group's occurrence of an event each node reads.
 //!
 //! A ratio's terms belong to one group: where one group holds everything a node needs, the whole node, other nodes in
 //! its formula included, is computed from that group. Where none does, the node is *split*: its own events come from as

@@ -1,8 +1,13 @@
 //! Tree, evaluation, thresholds, bottleneck, advice.
 //!
-//! [`Evaluator`] turns [`crate::counts::Counts`] into one [`NodeResult`] per node of a table;
-//! [`Flags`] says which nodes are flagged and which one is the bottleneck. Pure arithmetic:
-//! nothing here measures or formats.
+//! | file | concern |
+//! |---|---|
+//! | `layout` | which group's occurrence of an event each node reads |
+//! | `scratch`, `evaluate` | working memory; counts → values of nodes |
+//! | `jackknife`, `readings` | the error of a value, from repeated readings of its group |
+//!
+//! [`Evaluator`] turns [`crate::counts::Counts`] into one [`NodeResult`] per node of a table; [`Flags`] says which
+//! nodes are flagged and which one is the bottleneck. Pure arithmetic: nothing here measures or formats.
 //!
 //! ```
 //! use tma::counts::{Counts, GroupCounts};

@@ -1,4 +1,4 @@
-//! Sizes and latencies of caches from a walk through growing memory.
+//! Finds sizes and latencies of caches from a walk through growing memory.
 
 use super::times::{Plateau, Times, agreed, plateaus};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! Generated loops and their core cycles, with a chain of additions before and after them as the clock; measured with
-//! them: rates of loads, of stores, and of pairs of a store and a load that it is forwarded to; and the speed of straight
-//! code by its length.
+//! Generated loops and their core cycles, with a chain of additions before and after them as the clock. Measures
+//! with them the rates of loads, of stores, and of pairs of a store and a load that it is forwarded to; and the
+//! speed of straight code by its length.
 
 use super::super::memory::{Executable, Pages, Region};
 use super::times::{Curve, Rates};

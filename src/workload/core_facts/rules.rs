@@ -1,4 +1,4 @@
-//! Facts that follow from the times.
+//! Decides the facts that follow from the times.
 
 use super::caches;
 use super::times::{Curve, Rates, Repetitions, Same, Times, agreed, halves, lower_envelope, step};

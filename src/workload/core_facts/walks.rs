@@ -1,6 +1,6 @@
-//! Latency of loads by the size of the memory: dependent loads along a chain of pointers in random order, as in lmbench
-//! (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis", 1996); and two loads that miss all caches, with
-//! instructions in between.
+//! Measures the latency of loads by the size of the memory: dependent loads along a chain of pointers in random
+//! order, as in lmbench (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis", 1996); and two
+//! loads that miss all caches, with instructions in between.
 
 use super::super::memory::{Pages, Region, allowance, largest_cache};
 use super::kernel::{Clock, Kernel};

@@ -1,6 +1,6 @@
-//! `large-code`: straight instructions in blocks of one cache line, run in random order through direct jumps, over more
-//! code than the instruction cache and the branch target buffer hold; and `random-branches`: branches on the bits of a
-//! random number generator.
+//! Programs bound by their code. `large-code`: straight instructions in blocks of one cache line, run in random
+//! order through direct jumps, over more code than the instruction cache and the branch target buffer hold.
+//! `random-branches`: branches on the bits of a random number generator.
 
 use super::super::memory::{Executable, Pages, Region};
 use super::super::{Program, Setup};
@@ -136,7 +136,7 @@ fn branch(mut state: u64, always: u64, rounds: u64) -> (u64, u64) {
     unsafe {
         asm!(
             "2:",
-            // xorshift64, as in random.rs
+            // xorshift64 (Marsaglia, "Xorshift RNGs", 2003)
             "mov {bits}, {state}",
             "shl {bits}, 13",
             "xor {state}, {bits}",

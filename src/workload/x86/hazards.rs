@@ -1,5 +1,5 @@
-//! Failed store forwarding, and false dependencies between a store and a later load; the microcode sequencer: a
-//! microcoded instruction, and an assist.
+//! Programs with memory hazards (failed store forwarding, false dependencies between a store and a later load), and
+//! programs bound by the microcode sequencer: a microcoded instruction, and an assist.
 
 use super::super::memory::{Pages, Region};
 use super::super::{Program, Setup};

@@ -1,5 +1,5 @@
-//! Loops in x86-64 assembly: what they measure depends on the exact instructions. Here those bound by execution: a chain
-//! of additions, and the divider.
+//! Loops in x86-64 assembly: what they measure depends on the exact instructions. This file has those bound by
+//! execution: a chain of additions, and the divider. `hazards` and `code` have the others.
 //!
 //! Only instructions of the x86-64 baseline, and none that traps to a hypervisor.
 

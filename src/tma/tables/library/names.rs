@@ -1,4 +1,4 @@
-//! Tables by the names that users type, the names in their titles, and the names of their events.
+//! Finds tables by the names that users type, the names in their titles, and the names of their events.
 
 use super::{Known, Library, Source};
 use crate::error::{Error, Result, nearest};

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a table file, not only the first thing.
+//! Finds everything that is wrong with a table file, not only the first thing.
 //!
 //! [`super::Table::parse`] stops at the first error because it must; this is for the person who
 //! writes a table: every finding with its node and line. `tdtool tables check` prints them.

@@ -1,3 +1,5 @@
+//! Findings in a small table with mistakes.
+
 use super::*;
 use crate::tables::Table;
 use crate::tables::texts::Text;
