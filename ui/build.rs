@@ -1,4 +1,4 @@
-//! Options of the linker for the program.
+//! Sets linker options for the program.
 
 fn main() {
     println!("cargo::rerun-if-changed=ui/build.rs");

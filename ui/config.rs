@@ -1,5 +1,5 @@
-//! The user's folders (<https://specifications.freedesktop.org/basedir-spec/latest/>), and the config file: theme,
-//! characters and keys of the drill-down.
+//! Finds the user's folders (<https://specifications.freedesktop.org/basedir-spec/latest/>), and reads the config
+//! file: theme, characters and keys of the drill-down.
 
 use crate::keymap::Keymap;
 use crate::message;

@@ -1,4 +1,4 @@
-//! Errors and notes on standard error, and the exit status an error means.
+//! Prints errors and notes on standard error, and chooses the exit status of an error.
 
 use crate::terminal;
 use report::format::words;

@@ -1,4 +1,4 @@
-//! What a command line asks for: settings, the subject of the drill-down, and what `main` does next.
+//! The request of a command line: settings, the subject of the drill-down, and what `main` does next.
 
 use crate::{message, terminal};
 use bench::Options;

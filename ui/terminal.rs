@@ -1,4 +1,5 @@
-//! Abilities of the terminal: its width, keys, progress and colours; what is wanted on it, and its themes.
+//! Finds the abilities of the terminal (its width, keys, progress and colours), what the user wants on it, and its
+//! themes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

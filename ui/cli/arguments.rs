@@ -1,5 +1,5 @@
-//! Every command, and the options of `tdtool` without one; mistakes: a mistyped command, an option that belongs to
-//! another one.
+//! Parses every command, and the options of `tdtool` without one; answers mistakes such as a mistyped command or an
+//! option that belongs to another one.
 
 use super::bench::BenchArgs;
 use super::block::BlockArgs;

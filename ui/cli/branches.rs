@@ -1,4 +1,4 @@
-//! `tdtool branches`: what the branch stacks of a recording tell.
+//! `tdtool branches`: analyses the branch stacks of a recording.
 
 use super::files::{page, write_or_print, write_or_print_bytes};
 use super::recordings::{SearchArgs, present, reading};

@@ -1,4 +1,4 @@
-//! Files and standard streams: read whole up to a limit, and written; the files of `--output`.
+//! Reads files and standard streams whole, up to a limit, and writes them; also the files of `--output`.
 
 use super::options::Invalid;
 use crate::terminal;

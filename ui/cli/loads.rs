@@ -1,4 +1,4 @@
-//! `tdtool loads`: what the load samples of recordings tell.
+//! `tdtool loads`: analyses the load samples of recordings.
 
 use super::files::{page, write_or_print};
 use super::options::Format;

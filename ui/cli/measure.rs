@@ -1,5 +1,5 @@
-//! What `report` and `record` share: the options of a live measurement, and its end: the exit status, and a note if there
-//! is no tree.
+//! Shared by `report` and `record`: the options of a live measurement, its exit status, and a note if there is no
+//! tree.
 
 use super::options::Invalid;
 use crate::message;

@@ -1,5 +1,5 @@
-//! The command line: one file or folder per command, each arguments → engine calls → output. Here the
-//! command line is parsed and carried out; without a command it opens the drill-down.
+//! The command line: one file or folder per command, each arguments → engine calls → output. This file parses the
+//! command line and carries it out; without a command it opens the drill-down.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The options that every command takes; errors of an option's value, whose words include the remedy: they follow the
+//! The options that every command takes, and errors of an option's value, which include the remedy: they follow the
 //! option in one message.
 
 use crate::config;

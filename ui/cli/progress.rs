@@ -1,4 +1,4 @@
-//! Progress of something long on standard error: a line that is overwritten on a terminal, else one every
+//! Shows the progress of something long on standard error: a line that is overwritten on a terminal, else one every
 //! ten seconds.
 
 use crate::{message, terminal};

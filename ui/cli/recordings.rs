@@ -1,5 +1,5 @@
-//! Recordings that commands read: those that are not there, signals while they are read, and where recorded programs are
-//! looked for.
+//! Opens recordings that commands read: reports missing ones, handles signals while they are read, and finds where
+//! recorded programs are looked for.
 
 use crate::{config, message};
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `tdtool tables list|show|check|identify|plan|events|eval`
+//! `tdtool tables list|show|check|identify|plan|events|eval`: the event tables.
 
 use super::files::{print, print_text};
 use super::options::{Global, TextOrJson};

@@ -1,4 +1,4 @@
-//! What a key can mean, and the screens on which it does.
+//! The meanings that a key can have, and the screens on which it has them.
 
 use serde::Serialize;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The keys as they come, also as a page of the documentation and as a config file.
+//! The default keys, also as a page of the documentation and as a config file.
 
 use super::command::{Command, Screen};
 use super::key::Key;

@@ -1,5 +1,5 @@
-//! Raw mode and the alternate screen of the terminal, and giving both back: on quit, on a panic, on a
-//! signal, and while the program is stopped.
+//! Takes the terminal (raw mode, the alternate screen) and gives it back: on quit, on a panic, on a signal, and
+//! while the program is stopped.
 //!
 //! A measured command must not write over the screen. While one runs, standard input is /dev/null, output and error
 //! go where they are caught, as far as they are the terminal.

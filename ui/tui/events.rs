@@ -1,4 +1,4 @@
-//! Keys, new sizes, signals, results and what the measured command writes, in one queue. Nothing polls.
+//! One queue for keys, new sizes, signals, results and the output of the measured command. Nothing polls.
 //!
 //! While the screens have the terminal the command's output is caught in a pipe, shown in a pane, and printed on leaving.
 

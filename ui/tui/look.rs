@@ -1,4 +1,4 @@
-//! How things are drawn: tones in each theme, bars and sparklines, in Unicode or ASCII; text in columns: measured, cut
+//! Draws tones in each theme, bars and sparklines, in Unicode or ASCII; lays out text in columns: measured, cut
 //! off, padded, wrapped.
 //!
 //! Colours are the terminal's own 16, so that they suit its background. No information depends on colour only.

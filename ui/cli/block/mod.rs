@@ -1,5 +1,5 @@
 //! `tdtool block`: measures, lists or opens the blocks that the command line names, with predictions beside the
-//! measurements; compares two of them.
+//! measurements, or compares two of them.
 
 mod arguments;
 mod batch;

@@ -1,5 +1,5 @@
-//! Machine code named on the command line: bytes, assembly, a file with markers, or a place in a program,
-//! FILE:FUNCTION[+N], FILE:START..END and paths of several; initial values for it are in `initial_values`.
+//! Finds machine code named on the command line: bytes, assembly, a file with markers, or a place in a program
+//! (FILE:FUNCTION[+N], FILE:START..END, and paths of several). `initial_values` has initial values for it.
 
 pub mod initial_values;
 

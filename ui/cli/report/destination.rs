@@ -1,5 +1,5 @@
-//! Where the report goes, and its form there; files written from all documents of a measurement, when they are there: a
-//! page, or for other tools.
+//! Decides where the report goes and in which form, and writes files made from all documents of a measurement at
+//! its end: a page, or input of other tools.
 
 use super::arguments::{Format, ReportArgs};
 use crate::message::note;

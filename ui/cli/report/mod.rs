@@ -1,4 +1,5 @@
-//! `tdtool report`: reports on recordings, or on a live measurement; on the regions that a command or process marks.
+//! `tdtool report`: reports on recordings, on a live measurement, or on the regions that a command or process
+//! marks.
 
 mod arguments;
 mod code_options;

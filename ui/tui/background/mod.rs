@@ -1,5 +1,5 @@
-//! Background threads: measuring, reading, profiling; here blocks, one after the other, and two files compared. Results
-//! come back through the queue.
+//! Background threads, which measure, read and profile; results come back through the queue. This file measures
+//! blocks, one after the other, and compares two files.
 //!
 //! | file | concern |
 //! |---|---|

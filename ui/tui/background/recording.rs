@@ -1,5 +1,5 @@
-//! The functions of a recording, and their code when it is asked for, in a thread of its own. The report of a file is
-//! sent before.
+//! Reads the functions of a recording, and their code when it is asked for, in a thread of its own. The report of a
+//! file is sent before.
 
 use crate::settings::{Samples, Settings};
 use crate::tui::action::BackgroundResult;

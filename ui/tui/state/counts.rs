@@ -1,5 +1,5 @@
-//! What is shown beside the samples of code: exact counts of another run, or those of recorded branch stacks; recorded
-//! samples of loads.
+//! Counts that are shown beside the samples of code: exact ones of another run, those of recorded branch stacks,
+//! and recorded samples of loads.
 
 #[cfg(test)]
 mod tests;

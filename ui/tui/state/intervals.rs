@@ -1,4 +1,4 @@
-//! The intervals of a measurement over time: what they show, its phases, and the part that is in view; the history of
+//! The intervals of a measurement over time: their values, phases, and the part that is in view; the history of
 //! nodes and software counts.
 
 use super::list::List;

@@ -1,5 +1,5 @@
-//! Data that arrives later, with what search and filter look at; or never: what the screens say of errors and panics in
-//! the background.
+//! Data that arrives later, with the text that search and filter look at; or that never arrives: the text of errors
+//! and panics in the background.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fmt, io};

@@ -10,7 +10,8 @@
 //! | `counts` | counts of another run, of recorded branches and of loads |
 //! | `comparison` | two measurements compared |
 //! | `estimate`, `estimate_source` | an estimated top-down |
-//! | `list` | a cursor in rows, search and filter; `load`: data that arrives later |
+//! | `list` | a cursor in rows, search and filter |
+//! | `load` | data that arrives later |
 
 mod blocks;
 mod comparison;

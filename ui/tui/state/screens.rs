@@ -1,5 +1,5 @@
-//! The whole state, and what depends on the screen that is shown; what is below every screen: the prompt, and the last
-//! lines that the measured command has written.
+//! The whole state, and which part of it depends on the screen that is shown; below every screen the prompt, and
+//! the last lines that the measured command has written.
 
 use super::blocks::{BlockScreen, Blocks};
 use super::comparison::Comparison;

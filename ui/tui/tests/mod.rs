@@ -1,5 +1,5 @@
-//! The drill-down without a terminal: journeys on `update`, snapshots of every screen, random actions. Here: keys as a
-//! user types them, results as they arrive, and the screen as text.
+//! Tests of the drill-down without a terminal: journeys on `update`, snapshots of every screen, random actions.
+//! This file has keys as a user types them, results as they arrive, and the screen as text.
 
 mod calls;
 mod choices;

@@ -1,5 +1,5 @@
-//! One level down or up, and from function to function; the screens of a comparison and of an estimate; the block that is
-//! measured.
+//! Moves one level down or up, and from function to function, also on the screens of a comparison and of an
+//! estimate; chooses the block that is measured.
 
 use super::samples;
 use crate::keymap::{Command, Screen};

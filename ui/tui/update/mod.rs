@@ -1,5 +1,5 @@
-//! Changes of the state: nothing but `update` makes them. Pure: no clock, no files, no terminal; what has to be done
-//! outside comes back as effects. Here an action finds what it changes.
+//! Changes the state; nothing else does. Pure: no clock, no files, no terminal; work to be done outside comes back
+//! as effects. This file finds what an action changes.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Moving the cursor, expanding and collapsing rows; shown columns and rows, and their order.
+//! Moves the cursor, expands and collapses rows; changes shown columns and rows, and their order.
 
 use super::drill;
 use crate::keymap::{Command, Screen};

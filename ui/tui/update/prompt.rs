@@ -1,4 +1,5 @@
-//! The prompt: search and filter take effect with every keystroke. Copying what is at the cursor, and saving the screen.
+//! Handles the prompt: search and filter take effect with every keystroke. Copies the text at the cursor, and saves
+//! the screen.
 
 use super::moves::moved;
 use super::samples;

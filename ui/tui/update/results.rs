@@ -1,4 +1,4 @@
-//! Results of what runs in the background; the estimate: offered, asked for, and here.
+//! Takes results of the background; offers an estimate, asks for it, and takes it.
 
 use super::drill;
 use crate::keymap::{Command, Screen};

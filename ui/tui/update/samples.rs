@@ -1,4 +1,5 @@
-//! Which samples the functions are of: of a module, an event, a thread, a phase of the intervals; their callers and callees.
+//! Chooses which samples the functions are of: of a module, an event, a thread, a phase of the intervals; opens
+//! their callers and callees.
 
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;

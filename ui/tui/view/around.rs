@@ -1,5 +1,6 @@
-//! What is around every screen: the names and the state above it, `tree › functions › multiply › block 0x1957`; below it
-//! the last lines of the measured command's output, and the prompt, a message, or the most useful keys.
+//! Draws the surroundings of every screen: above it the names and the state, `tree › functions › multiply › block
+//! 0x1957`; below it the last lines of the measured command's output, and the prompt, a message, or the most useful
+//! keys.
 
 use super::{comparison, estimate, names};
 use crate::keymap::{Bound, Command, Screen};

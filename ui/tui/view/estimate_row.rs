@@ -1,5 +1,5 @@
-//! Functions, loops and blocks of an estimate: share, the parts of their time, bottleneck; and one of them in full: the
-//! answer, its cycles, the parts of its time, its instructions.
+//! Draws functions, loops and blocks of an estimate: share, the parts of their time, bottleneck; and one of them in
+//! full: the answer, its cycles, the parts of its time, its instructions.
 
 use super::headline::so_far;
 use super::names;

@@ -1,5 +1,5 @@
-//! From the state to the screen. Pure: reads the state, draws into the frame's buffer. Here the whole screen: its
-//! parts, how far they scroll, and all its rows as text.
+//! Draws the state on the screen. Pure: reads the state, draws into the frame's buffer. This file has the whole
+//! screen: its parts, how far they scroll, and all its rows as text.
 //!
 //! | file | concern |
 //! |---|---|

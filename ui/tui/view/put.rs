@@ -1,5 +1,5 @@
-//! Lines put into the frame's buffer: rows, texts above them, paragraphs with labels; the parts of the screen that they
-//! are put into.
+//! Puts lines into the frame's buffer: rows, texts above them, paragraphs with labels; finds the parts of the
+//! screen that they go into.
 
 use crate::tui::look::{Look, Tone, fit, width, wrap};
 use crate::tui::state::{List, TextLine};
