@@ -1,5 +1,5 @@
 //! What the block profiler says of the PMU: a clock where there is one, else the reason, and status
-//! 3 for those who insist. Counts themselves are tested on scripted counters (`src/block/pmu`) and
+//! 3 for those who insist. Counts themselves are tested on scripted counters (`src/bench/counting`) and
 //! on a simulated PMU (tests/simpmu).
 
 use super::{block, sandbox};
