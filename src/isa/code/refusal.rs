@@ -1,6 +1,6 @@
-//! Instructions that are refused before a block runs. This is an allow-list: every instruction must belong to a feature
-//! listed below and not be one of the exceptions, so new or unknown instructions are refused. Also those by which a
-//! block could learn its address.
+//! Refuses instructions before a block runs, and finds those by which a block could learn its address. This is an
+//! allow-list: every instruction must belong to a feature listed below and not be one of the exceptions, so new or
+//! unknown instructions are refused.
 //!
 //! Refused instructions reveal nothing, since they never run: `call`, `fxsave`, `xsave`, `sgdt`, `rdfsbase`, `rdpmc`
 //! and the like.

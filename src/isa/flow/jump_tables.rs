@@ -1,5 +1,6 @@
-//! Jump tables: a backward slice from an indirect jump along every path that reaches it, until the target is a function
-//! of a bounded index; the targets are evaluated on the program's memory and checked against the function.
+//! Resolves jump tables by a backward slice from an indirect jump along every path that reaches it, until the
+//! target is a function of a bounded index; the targets are evaluated on the program's memory and checked against
+//! the function.
 //!
 //! The slice is conservative: if the index has no bound or the table no fixed address on any path, the
 //! jump stays unresolved.

@@ -3,8 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `elf` | blocks of ELF files |
-//! | `elf_function` | functions of ELF files |
-//! | `location` | places as a user writes them |
+//! | `places` | places as a user writes them; functions of ELF files |
 
 mod elf;
 mod places;

@@ -1,5 +1,5 @@
-//! Places in a program as a user writes them, and the functions of an ELF file: by name, around an address, or by its unwind
-//! table; names of those without a symbol.
+//! Parses places in a program as a user writes them, and finds the functions of an ELF file: by name, around an
+//! address, or by its unwind table, with names for those without a symbol.
 
 use crate::elf::unwind_ranges;
 use object::{Object as _, ObjectSymbol as _, SectionIndex, SymbolKind};

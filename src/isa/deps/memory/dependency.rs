@@ -1,5 +1,5 @@
-//! Memory dependencies as data; the counts, for each load, of the stores that it reads; and accesses that may alias:
-//! their addresses come from different unknown values, so the region does not determine whether they overlap.
+//! Memory dependencies as data, the counts of the stores that each load reads, and accesses that may alias: their
+//! addresses come from different unknown values, so the region does not determine whether they overlap.
 
 use super::machine::{FIRST_LOAD, LAST_LOAD, Machine, OPAQUE, Observer};
 use super::operation::Program;

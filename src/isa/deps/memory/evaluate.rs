@@ -1,4 +1,4 @@
-//! Evaluation of an action on the simulator's state.
+//! Evaluates an action on the simulator's state.
 
 use super::action::Action;
 use super::arithmetic::{Flags, compute, deposit, double_shift, extend, gather, product, quotient};
