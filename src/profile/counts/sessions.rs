@@ -1,6 +1,6 @@
-//! Counts of a table's events, with what a report must state about them: of sessions and of `perf stat record`. The
-//! event ids of a session refer to the table it was recorded with, whose text is in it; event names map them to the
-//! table at hand.
+//! Reads counts of a table's events, with what a report must state about them, from sessions and from `perf stat
+//! record`. The event ids of a session refer to the table it was recorded with, whose text is in it; event names
+//! map them to the table at hand.
 
 use super::builder::{BlockKey, Builder, ParsedCount};
 use super::recording::{Count, Format, Source};

@@ -1,7 +1,13 @@
 //! Files of modules: where they are, their layout, and whether they are the recorded ones.
 //!
-//! They are read up to a limit, each and all that a recording names together, and not mapped: another process may cut a
-//! mapped file short, which ends whoever reads it (SIGBUS).
+//! | file | concern |
+//! |---|---|
+//! | `locate` | the file of a module, found and checked |
+//! | `place` | where a file may lie; build-ids |
+//! | `search` | folders and servers to search |
+//!
+//! They are read up to a limit, for each file and for all that a recording names together, and not mapped: another
+//! process may cut a mapped file short, which ends whoever reads it (SIGBUS).
 
 mod locate;
 mod place;

@@ -1,6 +1,6 @@
-//! Where a file may lie: a path of this system, or one of a system whose root is a folder here. What a recording or a
-//! debug link names stays below that folder, whatever `..`, absolute paths and symbolic links it has. Also the files
-//! that belong to a build-id, and build-ids compared and printed.
+//! Places where a file may lie: a path of this system, or of a system whose root is a folder here. Names in a
+//! recording or a debug link stay below that folder, whatever `..`, absolute paths and symbolic links they have.
+//! Lists the files that belong to a build-id; compares and prints build-ids.
 
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::Mode;

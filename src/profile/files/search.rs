@@ -1,5 +1,6 @@
-//! Folders to search for programs and debug files, and files by build-id from debuginfod servers (debuginfod(8)),
-//! cached where other clients cache them. Nothing is requested unless the user named servers and enabled their use.
+//! Searches folders for programs and debug files, and debuginfod servers (debuginfod(8)) for files by build-id,
+//! which are cached where other clients cache them. Nothing is requested unless the user named servers and enabled
+//! their use.
 
 use super::place::{Part, Place, hexadecimal, same_id};
 use isa::elf::Layout;

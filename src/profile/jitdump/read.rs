@@ -1,5 +1,5 @@
-//! The entries of a jitdump, and the code in it: names, source lines, bytes. Whatever a damaged one claims, as much
-//! memory is taken as one entry has bytes.
+//! Reads the entries of a jitdump and its code: names, source lines, bytes. Reading a damaged one takes no more
+//! memory than the bytes of one entry, whatever it claims.
 
 use crate::files::Unreadable;
 use crate::input::Input;

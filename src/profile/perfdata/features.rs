@@ -1,6 +1,6 @@
-//! `struct perf_event_attr` as a file has it (include/uapi/linux/perf_event.h), bit by bit: fields of newer kernels
-//! change the layout of samples, so none is dropped. Also feature sections: the host, kernel, command line, event names
-//! and build-ids of a recording.
+//! Reads `struct perf_event_attr` as a file has it (include/uapi/linux/perf_event.h), bit by bit: fields of newer
+//! kernels change the layout of samples, so none is dropped. Reads feature sections: the host, kernel, command
+//! line, event names and build-ids of a recording.
 //!
 //! Layouts: perf's util/header.c and Documentation/perf.data-file-format.txt.
 

@@ -1,9 +1,9 @@
-//! The sequence of records of a file, including those of perf itself. Names of tracepoints are looked up by id in the
-//! formats that perf copies into a recording (HEADER_TRACING_DATA): in pipe mode the description of an event may have
-//! the id only.
+//! Reads the sequence of records of a file, including those of perf itself. Names of tracepoints are looked up by
+//! id in the formats that perf copies into a recording (HEADER_TRACING_DATA): in pipe mode the description of an
+//! event may have the id only.
 //!
-//! Layouts: `struct perf_event_header` of linux/perf_event.h, `enum perf_user_event_type` and the structures next to it
-//! of perf's util/event.h, and util/trace-event-info.c.
+//! Layouts: `struct perf_event_header` of linux/perf_event.h, `enum perf_user_event_type` and the structures next
+//! to it of perf's util/event.h, and util/trace-event-info.c.
 
 use super::features::{self, Features, half, until_zero, word};
 use super::header::Broken;

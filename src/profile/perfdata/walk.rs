@@ -1,5 +1,6 @@
-//! The records of one or several files, read alternately: `perf record --threads` writes a folder with a file for each
-//! thread that wrote. COMPRESSED records (`perf record -z`) are pieces of one zstd stream (RFC 8878) of records.
+//! Walks the records of one or several files, read alternately: `perf record --threads` writes a folder with a file
+//! for each thread that wrote. Expands COMPRESSED records (`perf record -z`), pieces of one zstd stream (RFC 8878)
+//! of records.
 //!
 //! perf flushes the stream after every ring buffer and never ends it (util/zstd.c), so blocks are
 //! decoded as soon as they are complete, and the frame is ended here. A few kilobytes of zstd can

@@ -1,5 +1,5 @@
-//! Reading a session: every complete chunk, an error for a damaged one, a note for a truncated end. Names in it are
-//! those of the programs that were recorded, so texts are made safe to show.
+//! Reads a session: every complete chunk, an error for a damaged one, a note for a truncated end. Its names are
+//! those of recorded programs, so texts are made safe to show.
 
 use super::chunk::{
     CHUNK_HEADER, Chunk, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, RecordBatch, Session,

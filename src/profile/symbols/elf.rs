@@ -1,6 +1,6 @@
-//! Functions of an ELF file: symbols, PLT stubs, unwind entries, sections; its static variables. Mini debug information
-//! (`.gnu_debugdata`) has the symbols that distributions such as Fedora leave in stripped programs, in an ELF file
-//! compressed with xz.
+//! Reads the functions of an ELF file (symbols, PLT stubs, unwind entries, sections) and its static variables. Mini
+//! debug information (`.gnu_debugdata`) has the symbols that distributions such as Fedora leave in stripped
+//! programs, in an ELF file compressed with xz.
 
 use super::demangle::demangle;
 use super::go;

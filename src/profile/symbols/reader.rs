@@ -1,5 +1,5 @@
-//! How DWARF is read: from copies of the sections. The units of split DWARF are in files of their own (`.dwo`), or all
-//! in one (`.dwp`).
+//! Reads DWARF from copies of the sections. The units of split DWARF are in files of their own (`.dwo`), or all in
+//! one (`.dwp`).
 
 use crate::files::{Files, Place};
 use crate::unwind;

@@ -1,6 +1,6 @@
-//! The lines of a text, and those that cannot be read. An entry of a branch stack is
-//! `FROM/TO/M|P|-/X|-/A|-/CYCLES[/TYPE[/SPEC]]`, as `perf script` writes it, each address possibly followed by its file
-//! in parentheses.
+//! Splits a text into lines, some of which cannot be read, and parses an entry of a branch stack as `perf script`
+//! writes it: `FROM/TO/M|P|-/X|-/A|-/CYCLES[/TYPE[/SPEC]]`, each address possibly followed by its file in
+//! parentheses.
 //!
 //! perf's `print_brstack` (tools/perf/builtin-script.c): cycles end the entry up to Linux 5.18, then the
 //! type follows (empty if unknown), from 6.1 on the speculation, and from 6.16 on `N` beside `P` or `M` is

@@ -1,8 +1,14 @@
 //! Branches in text that other tools write. Such text says where a program was mapped in lines of mappings or not
 //! at all: the program is given, and is then at its own addresses.
 //!
-//! Traces of `valgrind --tool=lackey --trace-mem=yes` have every instruction in order, with the addresses of its loads
-//! and stores. A branch was taken where the next instruction does not follow the last one. Lackey counts one
+//! | file | concern |
+//! |---|---|
+//! | `counts` | counted ranges and branches |
+//! | `lines` | the lines of a text; an entry of a branch stack |
+//! | `samples`, `script` | the text of `perf script`, and one line of it |
+//!
+//! Traces of `valgrind --tool=lackey --trace-mem=yes` have every instruction in order, with the addresses of its
+//! loads and stores. A branch was taken where the next instruction does not follow the last one. Lackey counts one
 //! instruction for each repetition of a string instruction (`rep`) and does not name threads.
 
 mod counts;

@@ -1,5 +1,5 @@
-//! Reading what is known of a module. Functions of just-in-time compilers are those of jitdumps, and of perf map files,
-//! which have one `START SIZE NAME` per line, hexadecimal (tools/perf/Documentation/jit-interface.txt).
+//! Reads everything known of a module. Functions of just-in-time compilers are those of jitdumps, and of perf map
+//! files, which have one `START SIZE NAME` per line, hexadecimal (tools/perf/Documentation/jit-interface.txt).
 
 use super::{LoadedModule, Symbols};
 use crate::files::{Gap, Part, Place, Unreadable, hexadecimal, locate, same_id};
