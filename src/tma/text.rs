@@ -1,5 +1,5 @@
-//! Text that reaches people: names from files and programs cannot drive a terminal or forge lines; dates; addresses as
-//! documents and texts have them: `0x401000`.
+//! Text that reaches people: shows names from files and programs so that they cannot drive a terminal or forge
+//! lines; writes dates, and addresses as documents and texts have them: `0x401000`.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};

@@ -1,5 +1,5 @@
-//! Branch predictor behaviour in which processors differ: how often a random branch is mispredicted that goes one way more
-//! often than the other, and how many outcomes a predictor remembers.
+//! Branch predictor behaviour in which processors differ: how often a random branch that goes one way more often is
+//! mispredicted, and how many outcomes a predictor remembers.
 //!
 //! No predictor can know a random outcome, but predictors with long histories learn patterns that mean nothing, and then
 //! mispredict more often than the rarer outcome occurs: on a Redwood Cove a branch that goes the rarer way in 1 of 8

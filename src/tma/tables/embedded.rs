@@ -1,5 +1,5 @@
-//! Tables and texts built into the program, in a form that needs no parsing, compressed (deflate): a fifth of its size,
-//! decompressed in less than a millisecond when it is asked for.
+//! Loads the tables and texts that are built into the program, in a form that needs no parsing, compressed
+//! (deflate): a fifth of its size, decompressed in less than a millisecond when it is asked for.
 
 use super::schema::{CoreKind, Signature};
 use super::table::Table;

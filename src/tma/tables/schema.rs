@@ -3,9 +3,9 @@
 //!
 //! docs/reference/tables.md explains every key to a person who writes one by hand.
 //!
-//! The section `[signature]` is what a core of this kind must show of itself. Family and model are a claim, which a
-//! hypervisor makes as it likes; these are what it cannot invent. docs/method/identification.md says how they are
-//! weighed.
+//! The section `[signature]` has what a core of this kind must show of itself. Family and model are a claim, which
+//! a hypervisor makes as it likes; a signature has what it cannot invent. docs/method/identification.md says how
+//! they are weighed.
 
 use super::facts::Facts;
 use crate::Cache;
@@ -295,9 +295,6 @@ pub struct NodeText {
 }
 
 /// CPUID signature of a core. Absent parts are not weighed.
-///
-/// Family and model are a claim, which a hypervisor makes as it likes; a signature has what it cannot invent.
-/// docs/method/identification.md says how its parts are weighed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {

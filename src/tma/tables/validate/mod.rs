@@ -1,5 +1,10 @@
 //! Finds everything that is wrong with a table file, not only the first thing.
 //!
+//! | file | concern |
+//! |---|---|
+//! | `finding` | findings with their nodes and lines |
+//! | `nodes` | names, formulas, parents, cycles, texts |
+//!
 //! [`super::Table::parse`] stops at the first error because it must; this is for the person who
 //! writes a table: every finding with its node and line. `tdtool tables check` prints them.
 //!
