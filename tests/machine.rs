@@ -1,4 +1,4 @@
-//! What a machine's `/proc` and `/sys` say, and which table and findings follow.
+//! Machines as their `/proc` and `/sys` describe them, and the table and findings that follow.
 
 use crate::collect::{intel, machine};
 use pmu::machine::{

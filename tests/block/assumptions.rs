@@ -1,7 +1,7 @@
-//! What the measurer says about the assumptions of a measurement, on real blocks.
+//! The measurer's findings on the assumptions of a measurement, on real blocks.
 //!
-//! Those that follow from the address trace and from exception flags do not depend on contention;
-//! what does is tried a bounded number of times.
+//! Findings that follow from the address trace and from exception flags do not depend on contention; others are
+//! tried a bounded number of times.
 
 use super::{measure, measured, quick, quiet_sandbox, sandbox, thorough};
 use crate::support::trial::{Trial, assert_holds, claim};

@@ -1,6 +1,6 @@
-//! What the block profiler says of the PMU: a clock where there is one, else the reason, and status
-//! 3 for those who insist. Counts themselves are tested on scripted counters (`src/bench/counting`) and
-//! on a simulated PMU (tests/simpmu).
+//! The PMU in the block profiler's document: a clock where there is one, else the reason, and status 3 for those
+//! who insist. Counts themselves are tested on scripted counters (`src/bench/counting`) and on a simulated PMU
+//! (tests/simpmu).
 
 use super::{block, sandbox};
 use pmu::machine::Machine;

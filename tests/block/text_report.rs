@@ -1,4 +1,4 @@
-//! What the text of a report says: addresses, notes and remedies fit what was measured.
+//! The text of a block's report: addresses, notes and remedies fit what was measured.
 
 use super::{block, decode, json, sandbox, thorough};
 use crate::support::files::{Folder, text};

@@ -1,4 +1,4 @@
-//! What lowers the time of a block: dependencies broken, instructions removed.
+//! Changes that lower the time of a block: dependencies broken, instructions removed.
 
 use super::explained::{assert_explained, decided, time};
 use super::quiet_sandbox;

@@ -1,4 +1,4 @@
-//! What a scripted kernel refuses, and requests that make no sense.
+//! Refusals of a scripted kernel, and requests that make no sense.
 //!
 //! Expected counts follow from the script: rate × time, nothing else.
 

@@ -1,4 +1,4 @@
-//! What is counted, by a scripted kernel: processors, hybrid cores, processes, threads.
+//! Targets of counting, on a scripted kernel: processors, hybrid cores, processes, threads.
 //!
 //! Expected counts follow from the script: rate × time, nothing else.
 

@@ -1,4 +1,4 @@
-//! What `tdtool deps` prints: document, text and graph.
+//! The output of `tdtool deps`: document, text and graph.
 
 use super::{deps, deps_of_emr, json};
 use crate::support::files::Folder;

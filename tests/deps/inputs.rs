@@ -1,5 +1,4 @@
-//! What `tdtool deps` takes: object files, paths of blocks, batches; and that it ends with a
-//! message where something is wrong.
+//! The inputs of `tdtool deps`: object files, paths of blocks, batches; and its messages where something is wrong.
 
 use super::{deps_of_emr, json};
 use crate::support::files::{Folder, text};

@@ -1,5 +1,5 @@
-//! What the fuzz targets do, with a stable compiler: seeds, mutated at random, through the same
-//! functions, for as many seconds as TDTOOL_FUZZ_SECONDS says (one where it says nothing).
+//! Runs the functions of the fuzz targets with a stable compiler, on seeds mutated at random, for as many seconds
+//! as TDTOOL_FUZZ_SECONDS says (one where it says nothing).
 //!
 //! A failure prints its input; TDTOOL_FUZZ_SEED repeats a run.
 

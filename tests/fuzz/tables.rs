@@ -1,5 +1,5 @@
-//! What reads tables, fed with any bytes: event tables and formulas. Shared by the fuzz target and by the ordinary
-//! tests.
+//! Feeds any bytes to the readers of tables: event tables and formulas. Shared by the fuzz target and by the
+//! ordinary tests.
 
 use tma::formula;
 use tma::tables::Table;

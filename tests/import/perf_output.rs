@@ -1,4 +1,4 @@
-//! What perf prints, read back: every prefix and separator, CSV and JSON.
+//! Reads the output of perf back: every prefix and separator, CSV and JSON.
 
 use super::{of_text, recording};
 use profile::counts::{Count, Format, Recording, ScopeKind};

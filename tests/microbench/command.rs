@@ -1,4 +1,4 @@
-//! What `tdtool microbench` takes and lists, and a calibration that is interrupted.
+//! The inputs and lists of `tdtool microbench`, and a calibration that is interrupted.
 
 use super::microbench;
 use crate::block::quiet_sandbox;

@@ -1,5 +1,5 @@
-//! What `tdtool count` is asked that it cannot do is refused with a remedy, and what can be done of a live process
-//! is done.
+//! Requests that `tdtool count` cannot carry out are refused with a remedy; as much as is possible with a live
+//! process is done.
 
 use super::refused::Endless;
 use super::symbol;

@@ -1,4 +1,4 @@
-//! What a process notices of tries to stop it that fail.
+//! Failed tries to stop a process, and what the process notices of them.
 
 use super::attached::{Live, counted_or_not};
 use crate::support::files::{Folder, text};

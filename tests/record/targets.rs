@@ -1,4 +1,4 @@
-//! What may be sampled: running processes, all processors, events and nodes of the table.
+//! Targets of sampling: running processes, all processors, events and nodes of the table.
 
 use super::busy::{iterations, record, sampling, session, shell};
 use crate::profile::samples;

@@ -1,5 +1,4 @@
-//! What the counters of a processor allow: fixed counters and metrics, masks, the watchdog, the
-//! clock.
+//! Constraints of a processor's counters: fixed counters and metrics, masks, the watchdog, the clock.
 
 use std::collections::BTreeSet;
 use tma::schedule::{

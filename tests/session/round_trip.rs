@@ -1,4 +1,4 @@
-//! What is written to a session comes back.
+//! Everything that is written to a session is read back.
 
 use super::{bytes_of, chunks, read_all, sampled_chunks, some_counts, write};
 use crate::support::files::Folder;

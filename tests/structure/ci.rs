@@ -1,4 +1,4 @@
-//! What `.ci/tests` makes of the tests that fail: with a cargo that prints what cargo 1.95 does, shortened.
+//! The verdict of `.ci/tests` on tests that fail: with a cargo that prints what cargo 1.95 does, shortened.
 
 use crate::support::files::{Folder, root};
 use crate::support::run::{Ran, program, run};

@@ -1,5 +1,5 @@
-//! What `Debug` prints is for developers: it changes with the names in the code. So no text of the program is made of it
-//! outside of assertions and panics; documents and messages have names that a type gives on purpose.
+//! No text of the program is made by `Debug`, outside of assertions and panics: that output is for developers, and
+//! changes with the names in the code. Documents and messages have names that a type gives on purpose.
 
 use super::{files, texts};
 use proc_macro2::{Literal, TokenStream, TokenTree};

@@ -1,4 +1,4 @@
-//! What every test may use: the program, files, other programs, terminals, and quiet processors.
+//! Shared by all tests: the program, files, other programs, terminals, and quiet processors.
 //!
 //! Nothing here asserts anything about tdtool, but that the commands which it prints are its own.
 

@@ -1,5 +1,5 @@
-//! What a user reads, kept whole in `tests/snapshots` and compared there: wording changes in one place, and a change is
-//! reviewed as text. Only what is the same on every processor is kept.
+//! Compares what a user reads with `tests/snapshots`, whole: wording changes in one place, and a change is reviewed
+//! as text. Only what is the same on every processor is kept.
 //!
 //! After an intended change: `INSTA_UPDATE=always cargo test`, then read `git diff tests/snapshots`.
 

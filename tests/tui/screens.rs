@@ -1,4 +1,4 @@
-//! What the interactive screens show, and which keys do what.
+//! The contents of the interactive screens, and the keys that do something on them.
 
 use super::DRAWN;
 use crate::report::compared::estimated;

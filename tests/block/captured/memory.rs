@@ -1,4 +1,4 @@
-//! What a loop reads and writes, and how it ends.
+//! The memory that a captured loop reads and writes, and how it ends.
 
 use super::{CALLS, measured, notes};
 use crate::block::sandbox;

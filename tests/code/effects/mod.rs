@@ -1,10 +1,10 @@
-//! What `code::effects` says of thousands of instructions, against the processor itself: each is
-//! run natively, again and again with one register, group of flags or other memory changed. What
-//! then comes out differently was read, what comes out different from what went in was written;
-//! both must have been said, with the way from the one to the other.
+//! Compares the effects that `code::effects` states for thousands of instructions with the processor itself: each
+//! is run natively, again and again with one register, group of flags or other memory changed. An input whose
+//! change alters the result was read, and an output that differs from the input was written; both must be stated,
+//! with the way from the one to the other.
 //!
-//! Values tell the truth on every processor, so the effects for all kinds of cores are held against
-//! them. That a read which is said changes nothing proves no error: such are printed, not counted.
+//! Values tell the truth on every processor, so the effects for all kinds of cores are compared with them. A stated
+//! read that changes nothing proves no error: such reads are printed, not counted.
 
 mod compare;
 mod forms;
