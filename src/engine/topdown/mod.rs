@@ -1,5 +1,5 @@
 //! Counts → report: a live measurement ([`live`](mod@live)) or recorded counts ([`imported`](mod@imported)),
-//! evaluated; `software`: software counts under the document's names. This file chooses the nodes of a report,
+//! evaluated. `software` has software counts under the document's names. This file chooses the nodes of a report,
 //! describes the target of a measurement in words and as options, and has the texts of `events/nodes.toml` for
 //! findings.
 
