@@ -10,7 +10,7 @@
 //! | `repeat` | repeating a measurement from its document |
 //! | `sandbox` | the worker process, and protecting the host from it |
 //! | `harness` | the code around the block |
-//! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
+//! | `stats`, `clock` | statistics; the time-stamp counter in core cycles, contention |
 //! | `runner` | the worker's life cycle and runs |
 //! | `selftest` | properties of the processor that the harness would otherwise assume |
 //! | `initial` | initial values, pages, the address trace |
