@@ -49,7 +49,7 @@ fn reason(inst: &Inst, last: bool) -> Option<&'static str> {
 const EXTENDED_STATE: &str = "saves or restores the extended state, including the harness's";
 const LEAVES: &str = "leaves the program: the kernel or the hypervisor would handle it";
 const SEGMENT: &str = "loads a segment register or base that the harness needs";
-const PORTS: &str = "accesses a device";
+const DEVICE: &str = "accesses a device";
 const EVICTS: &str = "evicts cache lines, so the data would not stay in the L1 data cache";
 
 /// Exceptions: unsafe instructions of features that are otherwise safe.
@@ -62,7 +62,7 @@ fn named(mnemonic: Mnemonic, code: Code) -> Option<&'static str> {
         M::Pop if matches!(code, Code::Popw_FS | Code::Popw_GS | Code::Popq_FS | Code::Popq_GS) => {
             SEGMENT
         }
-        M::In | M::Insb | M::Insw | M::Insd | M::Out | M::Outsb | M::Outsw | M::Outsd => PORTS,
+        M::In | M::Insb | M::Insw | M::Insd | M::Out | M::Outsb | M::Outsw | M::Outsd => DEVICE,
         M::Cli | M::Sti | M::Hlt => "privileged",
         M::Sgdt | M::Sidt | M::Sldt | M::Smsw | M::Str => "is trapped and emulated by the kernel",
         M::Syscall | M::Sysenter | M::Sysexit | M::Sysret | M::Vmcall | M::Vmmcall => LEAVES,

@@ -17,13 +17,16 @@ pub enum Load<T> {
     Missing(String),
 }
 
+/// The text in place of data.
+pub struct InPlace<'a>(pub &'a str);
+
 impl<T> Load<T> {
     /// The data, or the text in place of it; `loading` as long as it is on its way.
-    pub fn or_text<'a>(&'a self, loading: &'a str) -> Result<&'a T, &'a str> {
+    pub fn or_text<'a>(&'a self, loading: &'a str) -> Result<&'a T, InPlace<'a>> {
         match self {
             Load::Ready(value) => Ok(value),
-            Load::Loading => Err(loading),
-            Load::Missing(why) => Err(why),
+            Load::Loading => Err(InPlace(loading)),
+            Load::Missing(why) => Err(InPlace(why)),
         }
     }
 

@@ -33,6 +33,6 @@ pub use estimate_source::SourceRow;
 pub use functions::{CallRow, Order, SampleFilter, WITH_LINES, is_same, thread_name};
 pub use intervals::mean;
 pub use list::{List, Wanted, matches};
-pub use load::{Failure, Load, Searchable, catch_panic, paragraph};
+pub use load::{Failure, InPlace, Load, Searchable, catch_panic, paragraph};
 pub use screens::{Ask, Prompt, State};
 pub use tree::{Progress, TreeRow};

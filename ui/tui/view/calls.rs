@@ -4,7 +4,7 @@ use super::names;
 use super::put::{Layout, heat, put_head, put_prose, put_rows};
 use crate::keymap::Command;
 use crate::tui::look::{Look, Tone, fit, fit_middle, fit_right, width};
-use crate::tui::state::{CallRow, State};
+use crate::tui::state::{CallRow, InPlace, State};
 use profile::hot::SELF;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,7 +19,7 @@ const BAR: usize = 16;
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
-    if let Err(why) = state.calls.data.or_text("reading call chains …") {
+    if let Err(InPlace(why)) = state.calls.data.or_text("reading call chains …") {
         return put_prose(buffer, area, state.look, why);
     }
     head(state, buffer, layout.head);

@@ -5,7 +5,7 @@ use super::names;
 use super::put::{Layout, put_head, put_prose, put_rows};
 use crate::keymap::{Command, Screen};
 use crate::tui::look::{Look, Tone, fit, fit_middle, fit_right};
-use crate::tui::state::{ComparedRow, State};
+use crate::tui::state::{ComparedRow, InPlace, State};
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
 use report::documents::diff::row::CodeRow;
@@ -17,7 +17,7 @@ const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
 /// Draws a screen of the comparison.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
-    if let Err(why) = state.comparison.data.or_text("reading both …") {
+    if let Err(InPlace(why)) = state.comparison.data.or_text("reading both …") {
         return put_prose(buffer, area, state.look, why);
     }
     let columns = Columns::of(usize::from(area.width), has_bars(state));

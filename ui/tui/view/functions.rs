@@ -3,7 +3,7 @@
 use super::put::{self, Layout, heat, put_prose, put_rows};
 use super::{headline, names};
 use crate::tui::look::{Tone, fit, fit_middle, fit_number, fit_right};
-use crate::tui::state::State;
+use crate::tui::state::{InPlace, State};
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     texts(state, buffer, layout);
     let hot = match state.functions.data.or_text("reading samples and symbols …") {
         Ok(hot) => hot,
-        Err(why) => return put_prose(buffer, area, state.look, why),
+        Err(InPlace(why)) => return put_prose(buffer, area, state.look, why),
     };
     titles(state, hot, buffer, layout.head);
     if state.functions.rows.is_empty() {
