@@ -18,6 +18,7 @@ mod code;
 mod collect;
 mod deps;
 mod doctor;
+mod documents;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;

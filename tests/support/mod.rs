@@ -4,7 +4,6 @@
 
 pub mod child;
 pub mod csv;
-pub mod documented;
 pub mod files;
 pub mod flags;
 pub mod growth;

@@ -4,7 +4,7 @@
 //! the background of a script, which has SIGINT ignored, and programs inherit that.
 
 use super::child::{Limited as _, Running};
-use super::{documented, printed};
+use super::printed;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -36,12 +36,10 @@ impl Ran {
         self
     }
 
-    /// The JSON document on its standard output, whose keys are all documented.
+    /// The JSON document on its standard output.
     pub fn json(&self) -> Value {
-        let document = serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}{}", self.stdout, self.stderr));
-        documented::check(&document);
-        document
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}{}", self.stdout, self.stderr))
     }
 }
 

@@ -1,19 +1,36 @@
 //! Keys of JSON documents: docs/reference/documents.md has them all.
 
-use super::files::root;
+use crate::support::files::{Folder, fixture, root, text};
+use crate::support::run::tdtool;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// Fails for a document of tdtool with keys that the reference does not name.
-pub fn check(document: &Value) {
-    let name = document["schema"].as_str().unwrap_or_default();
-    // Evidence is for tdtool itself.
-    if name.starts_with("tdtool.") && !name.starts_with("tdtool.evidence/") {
-        let mut unknown = BTreeSet::new();
-        find_unknown(document, name, &mut unknown);
-        assert!(unknown.is_empty(), "not in docs/reference/documents.md: {unknown:?}");
+/// Commands whose documents are the same on every machine.
+#[test]
+fn every_key_is_in_the_reference() {
+    let folder = Folder::new();
+    let counts = |name: &str| text(&fixture(&format!("import/{name}"))).to_owned();
+    let plain = text(&fixture("field/i02-de-comma.csv")).to_owned();
+    let report = folder.file("report.json");
+    tdtool(["report", &plain, "--uarch", "spr", "--format", "json", "--output", &report])
+        .succeeded();
+    let commands: [&[&str]; 6] = [
+        &["report", &plain, "--uarch", "spr"],
+        &["report", &counts("perf-core.csv"), "-l", "6"],
+        &["report", &counts("perf-cgroup.csv"), "--uarch", "zen4"],
+        &["diff", &report, &report],
+        &["deps", "--uarch", "zen4", "--asm", "mov [rsi],rax; mov rax,[rsi]; add rax,rbx"],
+        &["microbench", "list", "vpaddd"],
+    ];
+    let mut unknown = BTreeSet::new();
+    for command in commands {
+        let ran = tdtool([command, &["--format", "json"]].concat());
+        let document: Value = ran.json();
+        let name = document["schema"].as_str().expect("a schema");
+        find_unknown(&document, name, &mut unknown);
     }
+    assert!(unknown.is_empty(), "not in docs/reference/documents.md: {unknown:?}");
 }
 
 fn find_unknown(value: &Value, path: &str, unknown: &mut BTreeSet<String>) {
