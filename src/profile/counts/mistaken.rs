@@ -98,7 +98,7 @@ pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
             let text: String = text.chars().take(80).filter(|c| !c.is_control()).collect();
             error.because(format!("line {number} is `{text}`"))
         }
-        None => error.because("the file has blank lines only"),
+        None => error.because("the file has no rows, at most a heading"),
     };
     error.hint(FORMATS)
 }
