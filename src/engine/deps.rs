@@ -6,8 +6,7 @@ use isa::code::parse_hex;
 use isa::deps::memory::{InitialValues, Settings};
 use isa::deps::{Analyser, Code, Window};
 use isa::program::Located;
-use report::documents::deps::Census;
-use report::documents::deps::{Document, Subject, document};
+use report::documents::deps::{Census, Document, Subject, document};
 use report::render::deps::{rejected, row};
 use tma::{Error, Result};
 

@@ -2,8 +2,7 @@
 
 use profile::hot::{StackFrame, half_width};
 use report::documents::Report;
-use report::documents::report_parts::Timeline;
-use report::documents::report_parts::{Phase, PhaseFunction, PhaseValue};
+use report::documents::report_parts::{Phase, PhaseFunction, PhaseValue, Timeline};
 use report::documents::series::{Interval, Series, level_1, software};
 use std::collections::HashMap;
 use std::ops::Range;

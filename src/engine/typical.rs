@@ -13,9 +13,8 @@ use probe::count::{Unprobed, Wanted, count};
 use probe::facts::{Function, NoCode, functions};
 use probe::plan::branches;
 use std::cell::RefCell;
-use std::fmt;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 use tma::{Error, Result};
 
 /// An entry up to this one is reached by breakpoints within a fraction of a second (25 µs each).

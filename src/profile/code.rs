@@ -1,7 +1,6 @@
 //! The code around addresses of a recording: function, line, instruction, control flow; read on demand.
 
-use crate::module::Module;
-use crate::module::ModuleAddress;
+use crate::module::{Module, ModuleAddress};
 use crate::symbols::{Function, Line, Symbols};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::flow::{Flow, flow};

@@ -3,8 +3,7 @@
 
 use super::counts::{counted, function};
 use crate::support::child::Running;
-use crate::support::files::Folder;
-use crate::support::files::text;
+use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{command, ended, send, start};
 use crate::support::tools::gcc;

@@ -13,9 +13,9 @@ use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};
 use report::documents::count::{BranchRow, LoadRow, LoopRow};
-use report::documents::estimate::SourceLine;
-use report::documents::estimate::{Bottleneck, Estimate, Parts, Row, Share, ShareSource};
-use report::documents::estimate::{Causes, Instruction};
+use report::documents::estimate::{
+    Bottleneck, Causes, Estimate, Instruction, Parts, Row, Share, ShareSource, SourceLine,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use tma::Address;

@@ -4,8 +4,9 @@
 use crate::hot::Sources;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, AnnotatedLine, Profile, half_width};
-use report::documents::report_code::{AnnotatedFunction, SourceInstruction, SourceLine};
-use report::documents::report_code::{Callees, Callers, EventPart};
+use report::documents::report_code::{
+    AnnotatedFunction, Callees, Callers, EventPart, SourceInstruction, SourceLine,
+};
 use std::collections::BTreeMap;
 use tma::{Error, Result};
 

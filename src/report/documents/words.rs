@@ -1,10 +1,10 @@
 //! The words of fixed sets in documents, which readers of JSON rely on.
 
 use super::Purpose;
-use super::block::Faster;
-use super::block::PredictedBound;
-use super::count::{BranchKind, How, Kind, Level, ModelledSource, ProbeKind, TripsSource};
-use super::count::{ValueKind, ValuesAt};
+use super::block::{Faster, PredictedBound};
+use super::count::{
+    BranchKind, How, Kind, Level, ModelledSource, ProbeKind, TripsSource, ValueKind, ValuesAt,
+};
 use super::loads::{ParallelOf, ShareOf, Shares, VariableKind};
 use super::prefetch::Grounds;
 use super::regions::TreeSource;

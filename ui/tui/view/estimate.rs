@@ -9,8 +9,7 @@ use crate::tui::look::{Look, Tone, fit};
 use crate::tui::state::{ProgramRow, SourceRow, State};
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
-use report::documents::estimate::SourceLine;
-use report::documents::estimate::{Bottleneck, Estimate, Row};
+use report::documents::estimate::{Bottleneck, Estimate, Row, SourceLine};
 use report::format;
 use tma::Address;
 

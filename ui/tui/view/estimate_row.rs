@@ -8,8 +8,7 @@ use crate::keymap::Command;
 use crate::tui::look::{Look, Tone, fit, fit_middle, fit_number, fit_right, width};
 use crate::tui::state::{Piece, State, TextLine};
 use ratatui::text::{Line, Span};
-use report::documents::estimate::Instruction;
-use report::documents::estimate::{Bottleneck, Node, Part, Parts, Row};
+use report::documents::estimate::{Bottleneck, Instruction, Node, Part, Parts, Row};
 use report::format::{self, percent_bounds};
 
 /// The titles above five bars of so many cells each.

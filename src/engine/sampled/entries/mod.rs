@@ -22,7 +22,7 @@ use tma::{Error, Result};
 /// Called with the number of counted blocks and of all.
 type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
-/// Whom a live measurement was of, if entries can be counted there.
+/// The target of a live measurement, if entries can be counted there.
 ///
 /// # Errors
 /// They cannot; with the remedy.

@@ -1,8 +1,7 @@
 //! Compares the code of two sides: matches it, and sorts it by the time that it gains or loses.
 
 use super::matched::{self, Pairs};
-use super::row::{CodeDiff, CodeRow, Matched};
-use super::row::{DiffRow, Side};
+use super::row::{CodeDiff, CodeRow, DiffRow, Matched, Side};
 use super::timed::{Kind, Timed, has_time, rows};
 use crate::documents::report::{Place, Report};
 use std::collections::HashMap;

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::tables::Table;
-use crate::tables::texts::Text;
-use crate::tables::texts::Texts;
+use crate::tables::texts::{Text, Texts};
 
 const TEXT: Text =
     Text { meaning: "something", causes: Some("this"), next: Some("that"), same: None };
