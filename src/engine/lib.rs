@@ -27,7 +27,6 @@
 //! | `nesting` | functions that may call themselves, their calls and returns; loads that branches wait for |
 //! | `notes` | notes on modules whose code is not here |
 //! | `trips` | trips of loops, from outcomes of branches |
-//! | `subject` | records of single instructions in further runs, addresses of code |
 //! | [`regions`] | regions that a program marks |
 //! | [`function_name`] | functions by the names that people write, also of a debug file; the largest of a file |
 //! | [`block`] | a block measured and explained, or two measured in turn |
@@ -36,7 +35,7 @@
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`measured`] | facts of this core that were measured on it |
-//! | [`steps`] | long work step by step, with the time that is left; functions that it calls meanwhile |
+//! | [`steps`] | further runs step by step, with the time that is left; records of single instructions in them |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
@@ -71,7 +70,6 @@ pub mod recorded_loads;
 pub mod regions;
 pub mod sampled;
 pub mod steps;
-mod subject;
 pub mod tested;
 pub mod topdown;
 mod trips;

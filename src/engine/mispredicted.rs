@@ -3,7 +3,7 @@
 
 use crate::nesting::{self, Nesting, recursive};
 use crate::predicting::{self, Costs, Executed};
-use crate::subject::{self, Subject};
+use crate::steps::{self, Subject};
 use crate::tested;
 use crate::trips::{self, Followed};
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY};
@@ -47,7 +47,9 @@ pub fn enter(
     let recursive = recursive(wanted);
     let loads = RefCell::new(BTreeMap::new());
     let calls = RefCell::new(BTreeSet::new());
-    let rare = if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() };
+    // Without each branch the way through a loop is not known.
+    let with_trips = rarest <= 0.0;
+    let rare = if with_trips { BTreeMap::new() } else { rare(document, rarest) };
     let all = |number: usize, function: &Function| {
         let is_rare = |request: &Request| {
             rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&request.at))
@@ -63,13 +65,15 @@ pub fn enter(
             last.is_some_and(|one| one.flow_control() == FlowControl::IndirectCall)
         };
         calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
-        followed.borrow_mut().insert(number, Followed::of(function));
+        if with_trips {
+            followed.borrow_mut().insert(number, Followed::of(function));
+        }
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().filter(|request| !is_rare(request)).chain(entry).collect()
     };
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost(Purpose::Branches, &recorded));
-    document.notes.extend(subject::notes(Purpose::Branches, &recorded));
+    document.notes.extend(steps::notes(Purpose::Branches, &recorded));
     let (calls, executions) = (calls.into_inner(), executions(document));
     let runs = |one: &Observed| {
         let module = wanted[one.function].path.display().to_string();
@@ -83,7 +87,7 @@ pub fn enter(
         .flat_map(|burst| threads(burst, recorded.tasks > 0))
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
-    if rarest <= 0.0 {
+    if with_trips {
         trips::enter(document, &recorded, wanted, &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));

@@ -9,7 +9,7 @@
 //! Something that is not known has a most that it can take: so much goes to no other part for certain, and each
 //! interval has what would be there if it took that, or nothing.
 
-use crate::evidence::{Bound, Evidence, Interval, Isolated, Reason};
+use crate::evidence::{BoundBy, Evidence, Interval, Isolated, Reason};
 use crate::parts::{Part, Parts, Share, Source};
 use crate::rest::{Rest, attribute};
 
@@ -18,12 +18,12 @@ const SLOWER: f64 = 1.25;
 
 /// Divides the time.
 pub fn divide(evidence: &Evidence) -> Parts {
-    together(std::slice::from_ref(evidence))
+    divide_all(std::slice::from_ref(evidence))
 }
 
 /// Divides the time of several pieces of code that run among each other, as one: a sample is often taken in the piece
 /// after the one that took the time, and one runs while another waits.
-pub fn together(all: &[Evidence]) -> Parts {
+pub fn divide_all(all: &[Evidence]) -> Parts {
     let timed: Vec<&Evidence> = all.iter().filter(|one| one.cycles.value > 0.0).collect();
     if timed.is_empty() {
         return Parts::unknown(Reason::NoTime);
@@ -98,10 +98,10 @@ fn believable(evidence: &Evidence) -> Evidence {
 /// Where what a piece takes in isolation beyond retiring belongs.
 fn part_of(evidence: &Evidence) -> Option<Part> {
     match evidence.isolated.as_ref().ok()?.bound {
-        Bound::FrontEnd => Some(Part::FetchBandwidth),
-        Bound::Core => Some(Part::CoreBound),
-        Bound::IssueWidth => Some(Part::Retiring),
-        Bound::Unknown => None,
+        BoundBy::FrontEnd => Some(Part::FetchBandwidth),
+        BoundBy::Core => Some(Part::CoreBound),
+        BoundBy::IssueWidth => Some(Part::Retiring),
+        BoundBy::Unknown => None,
     }
 }
 

@@ -10,7 +10,7 @@ fn evidence() -> Evidence {
         cycles: Interval::relative(100.0, 0.04),
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
-        isolated: Ok(Isolated { cycles, bound: Bound::Core }),
+        isolated: Ok(Isolated { cycles, bound: BoundBy::Core }),
         other_values: false,
         is_loop: true,
         latency: 0.0,
@@ -112,9 +112,9 @@ fn the_bound_says_where_isolated_cycles_belong() {
         sums_to_one(&parts);
         parts
     };
-    assert_eq!(value(&of(Bound::FrontEnd), Part::FetchBandwidth), 0.2);
-    assert_eq!(value(&of(Bound::IssueWidth), Part::Retiring), 0.3);
-    assert_eq!(value(&of(Bound::Unknown), Part::Unexplained), 0.9);
+    assert_eq!(value(&of(BoundBy::FrontEnd), Part::FetchBandwidth), 0.2);
+    assert_eq!(value(&of(BoundBy::IssueWidth), Part::Retiring), 0.3);
+    assert_eq!(value(&of(BoundBy::Unknown), Part::Unexplained), 0.9);
 }
 
 /// By hand: 10 retire, 90 are left. Without overlap the loads take all of it, but the code may take 8 × 10 − 10 = 70
@@ -149,7 +149,7 @@ fn without_isolation_only_carried_latency_is_memory() {
 #[test]
 fn what_takes_longer_in_isolation_was_other_work() {
     let cycles = Interval::exact(500.0);
-    let isolated = Ok(Isolated { cycles, bound: Bound::Core });
+    let isolated = Ok(Isolated { cycles, bound: BoundBy::Core });
     let parts = divide(&Evidence { isolated, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.9);
@@ -196,17 +196,17 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
     let block = |cycles: f64| Evidence {
         cycles: Interval::relative(cycles, 0.04),
         is_loop: false,
-        isolated: Ok(Isolated { cycles: Interval::relative(90.0, 0.05), bound: Bound::Core }),
+        isolated: Ok(Isolated { cycles: Interval::relative(90.0, 0.05), bound: BoundBy::Core }),
         ..evidence()
     };
-    let parts = together(&[block(80.0), block(120.0)]);
+    let parts = divide_all(&[block(80.0), block(120.0)]);
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Retiring), 0.1);
     assert_eq!(value(&parts, Part::CoreBound), 0.8);
     assert_eq!(value(&parts, Part::Unexplained), 0.1);
     // An uncounted piece is unknown.
     let unknown = Evidence { retiring: Err(Reason::given("no probe")), ..block(200.0) };
-    let parts = together(&[block(80.0), block(120.0), unknown]);
+    let parts = divide_all(&[block(80.0), block(120.0), unknown]);
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.55);
     assert_eq!(parts.of(Part::Unexplained).reason, Some(Reason::given("no probe")));
@@ -257,7 +257,7 @@ fn what_several_pieces_could_take_adds_up() {
     let divides = Evidence { other_values: true, ..evidence() };
     let apart = |one: &Evidence| divide(one).of(Part::CoreBound).high;
     let (one, other) = (apart(&waits), apart(&divides));
-    let parts = together(&[waits, divides]);
+    let parts = divide_all(&[waits, divides]);
     sums_to_one(&parts);
     let core = parts.of(Part::CoreBound).high;
     assert!(core >= (one + other) / 2.0 - 0.05, "{core} of {one} and {other}: {parts:?}");

@@ -217,7 +217,7 @@ impl Interval {
 /// The bound of a piece of code in isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
+pub enum BoundBy {
     /// Slots of the core's width: the µop table has too few.
     IssueWidth,
     /// Fetching and decoding.
@@ -234,7 +234,7 @@ pub struct Isolated {
     /// Cycles.
     pub cycles: Interval,
     /// Their bound.
-    pub bound: Bound,
+    pub bound: BoundBy,
 }
 
 /// Its mispredictions, as far as known.

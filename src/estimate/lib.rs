@@ -3,8 +3,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`parts`] | the parts, their sources, and sums of them |
-//! | [`tree`] | the tree that they make |
+//! | [`parts`] | the parts, their sources, sums and tree, and the largest of them |
 //! | [`evidence`] | evidence of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
 //! | `rest` | the remainder, by what can account for it |
@@ -16,9 +15,7 @@ pub mod divide;
 pub mod evidence;
 pub mod parts;
 mod rest;
-pub mod tree;
 
-pub use divide::{divide, together};
-pub use evidence::{Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
-pub use parts::{Part, Parts, Share, Source};
-pub use tree::{Node, bottleneck};
+pub use divide::{divide, divide_all};
+pub use evidence::{BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
+pub use parts::{Node, Part, Parts, Share, Source, bottleneck};

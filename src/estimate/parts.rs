@@ -1,4 +1,5 @@
-//! The parts of a piece of code's time, their sources, and sums of them.
+//! The parts of a piece of code's time, their sources, and sums of them; the tree that they make, and which part is
+//! the largest, if the intervals allow saying so.
 
 use crate::evidence::{Interval, Reason};
 use serde::{Deserialize, Serialize};
@@ -323,61 +324,75 @@ impl Parts {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A node of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The name of its part; of Frontend and Backend Bound their own.
+    pub id: &'static str,
+    /// As shown.
+    pub label: &'static str,
+    /// 0, or 1 for a part of Frontend or Backend Bound.
+    pub depth: usize,
+    /// Its share; of a sum, with the errors of its parts added up.
+    pub share: Share,
+}
 
-    /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
-    #[test]
-    fn no_part_has_what_the_others_have_at_least() {
-        let mut parts = Parts::default();
-        let all = [
-            (Part::BadSpeculation, 0.6, 0.5),
-            (Part::Retiring, 0.3, 0.2),
-            (Part::CoreBound, 0.1, 0.0),
-        ];
-        for (part, value, low) in all {
-            parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Inferred));
-        }
-        let parts = parts.tightened();
-        let high = |part| parts.of(part).high;
-        assert_eq!((high(Part::CoreBound), high(Part::Retiring)), (0.5, 0.5));
-        assert_eq!(high(Part::BadSpeculation), 1.0);
+impl Parts {
+    /// The tree: level 1, the parts of Frontend and Backend Bound below them, and what is unexplained.
+    pub fn tree(&self) -> Vec<Node> {
+        let sum = |id, label, share| Node { id, label, depth: 0, share };
+        let node = |part: Part, depth| Node {
+            id: part.name(),
+            label: part.label(),
+            depth,
+            share: self.of(part).clone(),
+        };
+        vec![
+            node(Part::Retiring, 0),
+            node(Part::BadSpeculation, 0),
+            sum("frontend_bound", "Frontend Bound", self.frontend()),
+            node(Part::FetchLatency, 1),
+            node(Part::FetchBandwidth, 1),
+            sum("backend_bound", "Backend Bound", self.backend()),
+            node(Part::CoreBound, 1),
+            node(Part::MemoryBound, 1),
+            node(Part::Unexplained, 0),
+        ]
     }
 
-    /// By hand: of four seconds two are retiring (within 1 %). In one of them that may be none or all of it; in three,
-    /// it is a third at least, and two thirds at most.
-    #[test]
-    fn a_part_of_the_time_may_divide_otherwise() {
-        let mut half = Parts::default();
-        let share = Interval::relative(0.5, 0.01);
-        half.set(Part::Retiring, Share::known(share, Source::Counted));
-        let of = |share: f64| half.within(share).of(Part::Retiring).interval();
-        assert_eq!(of(0.25), Interval::new(0.5, 0.0, 1.0));
-        let most = of(0.75);
-        assert!((most.low - 0.245 / 0.75).abs() < 1e-12, "{most:?}");
-        assert!((most.high - 0.505 / 0.75).abs() < 1e-12, "{most:?}");
-        assert!((of(1.0).low - share.low).abs() < 1e-12);
-        // By hand: a half of 100 samples is known within 2 × 5 %.
-        let sampled = half.sampled(100).of(Part::Retiring).interval();
-        assert!((sampled.high - 0.5 - 0.1_f64.hypot(0.005)).abs() < 1e-12, "{sampled:?}");
+    /// Level 1 and what is unexplained, in order: Retiring, Bad Speculation, Frontend, Backend, Unexplained.
+    pub fn level1(&self) -> [f64; 5] {
+        let (front, back) = (self.frontend(), self.backend());
+        [&self.retiring, &self.bad_speculation, &front, &back, &self.unexplained].map(|of| of.value)
     }
 
-    /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained; what
-    /// is not known may be retiring, too: 0.75 × 0.6 + 0.25.
-    #[test]
-    fn parts_are_weighted_by_time() {
-        let mut half = Parts::default();
-        let share = |value: f64| Share::known(Interval::relative(value, 0.2), Source::Counted);
-        half.set(Part::Retiring, share(0.5));
-        half.set(Part::Unexplained, share(0.5));
-        let none = Parts::unknown(Reason::given("no counts"));
-        let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
-        assert_eq!(sum.of(Part::Retiring).value, 0.375);
-        assert!((sum.of(Part::Retiring).high - 0.7).abs() < 1e-12);
-        assert_eq!(sum.of(Part::Unexplained).value, 0.625);
-        let total: f64 = sum.iter().map(|(_, share)| share.value).sum();
-        assert!((total - 1.0).abs() < 1e-12);
-        assert_eq!(sum.of(Part::Unexplained).reason, None, "the first has more of it");
+    /// The part that [`bottleneck`] names; where that is undecided, the one with the largest share.
+    pub fn leading(&self) -> Part {
+        let most = || self.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        bottleneck(self).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
+    }
+
+    fn frontend(&self) -> Share {
+        self.fetch_latency.plus(&self.fetch_bandwidth)
+    }
+
+    fn backend(&self) -> Share {
+        self.core_bound.plus(&self.memory_bound)
     }
 }
+
+/// The part with the largest share. `None` (*undecided*) where another one, or what is unexplained, may be as
+/// large: where the difference of the two shares is not above their errors, combined in quadrature.
+pub fn bottleneck(parts: &Parts) -> Option<Part> {
+    let named = parts.iter().filter(|(part, _)| *part != Part::Unexplained);
+    let (most, own) = named.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    let is_less = |(part, other): (Part, &Share)| {
+        let apart = own.value - other.value;
+        part == most || apart > own.interval().below().hypot(other.interval().above())
+    };
+    (own.value > 0.0 && parts.iter().all(is_less)).then_some(most)
+}
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

@@ -103,7 +103,7 @@ impl Rest {
     }
 
     /// The shares of waiting for loads, of waiting for other instructions, and of fetching.
-    fn divided(&self) -> [f64; 3] {
+    fn apportion(&self) -> [f64; 3] {
         let rest = self.rest.value;
         if rest < self.least() {
             return [0.0; 3];
@@ -194,7 +194,7 @@ fn dependencies(evidence: &Evidence) -> f64 {
 /// Enters what the causes account for, and what is unexplained.
 pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let rest = of.rest;
-    let [memory, core, fetch] = of.divided();
+    let [memory, core, fetch] = of.apportion();
     let waits = memory + core;
     let left = rest.value - waits - fetch;
     let every_load = (of.every_load * (1.0 + LATENCY_ERROR)).min(rest.value);

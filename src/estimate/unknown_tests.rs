@@ -2,8 +2,8 @@
 
 use crate::parts::ALL;
 use crate::{
-    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Reason, bottleneck,
-    divide, together,
+    BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Reason, bottleneck,
+    divide, divide_all,
 };
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn evidence() -> Evidence {
         cycles: Interval::relative(100.0, 0.04),
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
-        isolated: Ok(Isolated { cycles: Interval::exact(20.0), bound: Bound::Core }),
+        isolated: Ok(Isolated { cycles: Interval::exact(20.0), bound: BoundBy::Core }),
         other_values: false,
         is_loop: true,
         latency: 0.0,
@@ -129,12 +129,12 @@ fn an_unknown_clock_widens_what_is_in_cycles() {
     assert!(share(&parts, Part::MemoryBound).high >= 0.8, "{parts:?}");
 }
 
-fn bound() -> impl Strategy<Value = Bound> {
+fn bound() -> impl Strategy<Value = BoundBy> {
     prop_oneof![
-        Just(Bound::IssueWidth),
-        Just(Bound::FrontEnd),
-        Just(Bound::Core),
-        Just(Bound::Unknown)
+        Just(BoundBy::IssueWidth),
+        Just(BoundBy::FrontEnd),
+        Just(BoundBy::Core),
+        Just(BoundBy::Unknown)
     ]
 }
 
@@ -179,7 +179,7 @@ prop_compose! {
 fn without_one(of: &Evidence, more: f64) -> Vec<(&'static str, Evidence)> {
     let none = || Reason::given("fault");
     let lost = of.mispredicted.cycles.high;
-    let bound = of.isolated.clone().map(|one| Isolated { bound: Bound::Unknown, ..one });
+    let bound = of.isolated.clone().map(|one| Isolated { bound: BoundBy::Unknown, ..one });
     let slots = |one: Interval| Interval::new(one.value, 0.5 * one.low, 4.0 * one.high);
     vec![
         ("counts", Evidence { retiring: Err(none()), ..of.clone() }),
@@ -234,13 +234,13 @@ proptest! {
     fn several_pieces_lose_nothing(one in consistent(), other in consistent()) {
         let (one, other) =
             (Evidence { is_loop: false, ..one }, Evidence { is_loop: false, ..other });
-        let with = together(&[one.clone(), other.clone()]);
+        let with = divide_all(&[one.clone(), other.clone()]);
         for (item, faulty) in without_one(&one, 0.0) {
             if ["loads", "isolation", "counts"].contains(&item) {
                 // These are bounded by the samples of the piece.
                 continue;
             }
-            let without = together(&[faulty, other.clone()]);
+            let without = divide_all(&[faulty, other.clone()]);
             for part in ALL {
                 let (old, new) = (share(&with, part).value, share(&without, part));
                 prop_assert!(

@@ -1,12 +1,14 @@
 //! The code around addresses of a recording: function, line, instruction, control flow; read on demand.
 
+use crate::files::Gap;
 use crate::module::{Module, ModuleAddress};
 use crate::symbols::{Function, Line, Symbols};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::flow::{Flow, flow};
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Bytes of the longest instruction.
 const LONGEST_INSTRUCTION: u64 = 15;
@@ -21,14 +23,17 @@ pub struct Code {
     /// The modules, by number.
     pub modules: Vec<Module>,
     /// Observed targets of branches by module, where blocks begin.
-    targets: HashMap<usize, BTreeSet<u64>>,
-    flows: HashMap<(usize, u64), Option<Rc<Flow>>>,
+    targets: Targets,
+    flows: Flows,
 }
+
+/// Observed targets of branches by module.
+pub(crate) type Targets = HashMap<usize, BTreeSet<u64>>;
 
 impl Code {
     /// Without observed targets.
     pub fn new(symbols: Symbols, modules: Vec<Module>) -> Self {
-        Self { symbols, modules, targets: HashMap::new(), flows: HashMap::new() }
+        Self { symbols, modules, targets: Targets::new(), flows: Flows::default() }
     }
 
     /// Observed targets of branches.
@@ -70,15 +75,11 @@ impl Code {
     }
 
     /// The control flow of the function at an address.
-    pub fn flow(&mut self, place: ModuleAddress) -> Option<Rc<Flow>> {
-        let function = self.function(place)?;
-        let key = (place.module, function.start);
-        if let Some(known) = self.flows.get(&key) {
-            return known.clone();
-        }
-        let found = self.read(place.module, &function).map(Rc::new);
-        self.flows.insert(key, found.clone());
-        found
+    pub fn flow(&mut self, place: ModuleAddress) -> Option<Arc<Flow>> {
+        let Function { start, end, .. } = self.function(place)?;
+        let (number, range) = (place.module, start..end);
+        let extent = Extent { module: self.modules.get(number)?, number, range };
+        self.flows.of(extent, &mut self.symbols, &self.targets).ok()
     }
 
     /// The code of the innermost loop around an address.
@@ -89,18 +90,92 @@ impl Code {
         let blocks = own.blocks.iter().filter_map(|number| flow.blocks.get(*number));
         Some(blocks.map(|block| block.start..block.end).collect())
     }
+}
 
-    fn read(&mut self, number: usize, function: &Function) -> Option<Flow> {
-        let (start, end) = (function.start, function.end);
-        if end <= start || end - start > LONGEST_FUNCTION {
-            return None;
+/// The code of a function.
+pub(crate) struct Extent<'a> {
+    pub module: &'a Module,
+    /// The module's number.
+    pub number: usize,
+    pub range: Range<u64>,
+}
+
+/// Instructions of all functions whose control flow is kept: about 50 MB.
+const KEPT: usize = 1 << 18;
+
+/// Control flow by module and first address, built once for all who ask.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    known: HashMap<(usize, u64), Result<Arc<Flow>, Unavailable>>,
+    instructions: usize,
+}
+
+impl Flows {
+    /// The control flow of a function.
+    pub fn of(
+        &mut self,
+        of: Extent,
+        symbols: &mut Symbols,
+        targets: &Targets,
+    ) -> Result<Arc<Flow>, Unavailable> {
+        let key = (of.number, of.range.start);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
         }
-        let module = self.modules.get(number)?;
-        let code = self.symbols.code(module, start, end).ok()?;
-        let image = self.symbols.image(module).ok()?;
-        let targets = self.targets.get(&number);
-        let targets: Vec<u64> =
-            targets.map(|all| all.range(start..end).copied().collect()).unwrap_or_default();
-        Some(flow(&code, start, &targets, &*image))
+        let found = read(of, symbols, targets).map(Arc::new);
+        let own = found.as_ref().map_or(0, |flow| flow.instructions.len());
+        self.instructions += own;
+        if self.instructions > KEPT {
+            self.known.clear();
+            self.instructions = own;
+        }
+        self.known.insert(key, found.clone());
+        found
+    }
+}
+
+fn read(of: Extent, symbols: &mut Symbols, targets: &Targets) -> Result<Flow, Unavailable> {
+    let Range { start, end } = of.range;
+    if end <= start || end - start > LONGEST_FUNCTION {
+        return Err(Unavailable::Length(end.saturating_sub(start)));
+    }
+    let code = symbols.code(of.module, start, end)?;
+    let image = symbols.image(of.module)?;
+    let targets = targets.get(&of.number);
+    let targets: Vec<u64> =
+        targets.map(|all| all.range(start..end).copied().collect()).unwrap_or_default();
+    Ok(flow(&code, start, &targets, &*image))
+}
+
+/// Why the code of a block or function is unavailable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    /// Its module is unavailable.
+    Gap(Gap),
+    /// No module is mapped there.
+    NoMapping,
+    /// The bytes of its symbol: none, or more than any function has.
+    Length(u64),
+    /// It is in the kernel, or in memory without a file.
+    NoFile,
+    /// Its file of this path cannot be read.
+    Unread(String),
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap(gap) => gap.fmt(f),
+            Self::NoMapping => f.write_str("no mapping is known at its address"),
+            Self::Length(bytes) => write!(f, "its symbol is {bytes} bytes long"),
+            Self::NoFile => f.write_str("its code is in the kernel or in anonymous memory"),
+            Self::Unread(path) => write!(f, "{path} cannot be read"),
+        }
+    }
+}
+
+impl From<Gap> for Unavailable {
+    fn from(gap: Gap) -> Self {
+        Self::Gap(gap)
     }
 }

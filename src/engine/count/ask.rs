@@ -1,8 +1,7 @@
 //! A question for counts: the command or process, and the file of its program.
 
 use crate::hot::hottest::Hottest;
-use crate::steps::{Callback, Step};
-use crate::subject::Places;
+use crate::steps::{Callback, Places, Step};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use pmu::Command;

@@ -7,6 +7,7 @@ use crate::steps::{Callback, Left, Step};
 use crate::tested;
 use bench::{BlockMeasurer, Options};
 use estimate::Interval;
+use isa::flow::Flow;
 use isa::ports::Ports;
 use pmu::Command;
 use pmu::machine::Moment;
@@ -73,6 +74,8 @@ const MOST: usize = 60;
 pub(super) struct Functions {
     /// The functions to analyse.
     pub hot: Hottest,
+    /// Their control flow, where it is known and a path leads to their file.
+    pub flows: Vec<Option<Arc<Flow>>>,
     /// Share of the kernel.
     pub kernel: f64,
 }
@@ -89,17 +92,19 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
         exit,
         ..Hottest::default()
     };
-    let mut held = 0.0;
+    let (mut held, mut flows) = (0.0, Vec::new());
     for number in 0..profile.functions.len() {
         if held >= SHARE * user || hot.functions.len() >= MOST {
             break;
         }
         if !is_kernel(&profile.functions[number]) {
             held += profile.functions[number].share;
-            hot.functions.push(Hot::of(profile, number));
+            let of = Hot::of(profile, number);
+            flows.push(profile.flow(number).ok().filter(|_| of.path.is_file()));
+            hot.functions.push(of);
         }
     }
-    Functions { hot, kernel }
+    Functions { hot, flows, kernel }
 }
 
 /// Most measurements of the core clock until nothing else runs.

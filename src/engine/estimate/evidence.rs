@@ -1,20 +1,20 @@
 //! Everything known of a piece, in cycles of the whole run.
 
 use super::ask::Shared;
-use super::further::Counted;
-use super::isolated::Found;
-use super::landing::{Calls, LONGEST, Landing, SHORTEST, most};
+use super::callees::{CalleeCosts, Calls, LONGEST, SHORTEST, most};
+use super::further::{Counted, Uncounted};
+use super::isolated::{Found, Unmeasured};
 use super::latency::{self, Accesses, Footprint};
 use super::pieces::{Function, Kind, PieceOf};
-use super::reasons::{NoLoads, Uncounted, Unmeasured};
 use super::schedule;
-use crate::subject::Places;
+use crate::steps::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
 use report::documents::count::Modelled;
 use report::documents::estimate::Values;
+use std::fmt;
 use std::path::Path;
 
 /// Relative error of a µop table, on the blocks of docs/results/accuracy.md.
@@ -42,7 +42,7 @@ pub(super) struct Context<'a> {
     /// The code of which loads were recorded, if any were.
     pub loads_of: Places,
     /// Where what mispredicted indirect calls cost is sampled.
-    pub landing: Landing,
+    pub callee_costs: CalleeCosts,
 }
 
 impl<'a> Context<'a> {
@@ -56,7 +56,7 @@ impl<'a> Context<'a> {
             entries_error: 0.0,
             footprint: Footprint::default(),
             loads_of: Places::default(),
-            landing: Landing::default(),
+            callee_costs: CalleeCosts::default(),
         }
     }
 
@@ -211,6 +211,24 @@ impl<'a> Context<'a> {
         let widened = |most: f64| most * (1.0 + self.entries_error);
         let unknown = sum.unknown.map(|(most, why)| (widened(most), Reason::given(why)));
         Mispredicted { cycles: known, unknown }
+    }
+}
+
+/// Why the cost of a piece's loads is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoLoads {
+    /// Its loads were left out.
+    NotWorth,
+    /// Latencies cannot be measured here.
+    NoLatencies,
+}
+
+impl fmt::Display for NoLoads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotWorth => "too little is unexplained here, or it would have taken too long",
+            Self::NoLatencies => "latencies of loads were not measured",
+        })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Makes the further runs of the command, with their counts by module and address.
 
 use super::ask::{EstimateAsk, Functions};
-use super::reasons::Uncounted;
 use crate::count::{CountAsk, First};
-use crate::subject::Places;
+use crate::steps::Places;
 use pmu::perf::Signals;
 use report::documents::Purpose;
 use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};
 use report::documents::estimate::Run;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::ops::Range;
 use tma::{Address, Result};
 
@@ -150,6 +150,24 @@ fn same(one: &Count, other: &Count) -> bool {
         rows
     };
     sorted(one) == sorted(other)
+}
+
+/// Why the entries of a block are not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Uncounted {
+    /// No probe was in its function.
+    NotProbed,
+    /// As the document of the counts or of the evidence says.
+    Told(String),
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotProbed => "its entries were not counted",
+            Self::Told(why) => why,
+        })
+    }
 }
 
 /// The rows of a document of counts.

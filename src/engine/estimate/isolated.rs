@@ -1,18 +1,18 @@
-//! Loops and blocks measured in isolation: their data in the first cache, their branches predicted.
+//! Loops and blocks measured in isolation: their data in the first cache, their branches predicted; why some are not.
 
 use super::ask::Interrupt;
 use super::pieces::{Function, Kind, Piece};
-use super::reasons::Unmeasured;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::loop_path::{body, decoded};
 use bench::bound_names::{FRONT_END, SLOTS, WIDTH};
 use bench::{BlockMeasurer, Class, Measurement, NoPath, Options, Status};
-use estimate::{Bound, Interval, Isolated, Reason};
+use estimate::{BoundBy, Interval, Isolated, Reason};
 use isa::code::Block;
 use report::documents::estimate::Values;
+use std::fmt;
 use std::time::Duration;
-use tma::Result as Outcome;
+use tma::{Cause, Error, Result as Outcome};
 
 /// How long a measurement may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(1);
@@ -39,6 +39,122 @@ pub(super) struct Found {
     pub bound: Option<Class>,
     pub values: Values,
 }
+
+/// Why a piece has no time in isolation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Unmeasured {
+    /// It is not among the code with this share of the samples.
+    Cold(f64),
+    /// Its turn has not come yet.
+    Waits,
+    /// Others took the time that there is.
+    NoTime,
+    /// A signal came first.
+    Interrupted,
+    /// None of its blocks was counted.
+    NoCounts,
+    /// No block that stands for it could be measured.
+    NoBlock,
+    /// No path through it was measured.
+    NoPaths,
+    /// A path through it is not one block.
+    Path(NoPath),
+    /// It cannot be decoded.
+    Undecodable(Cause<Error>),
+    /// Its measurement has no result, for this reason if one is known.
+    NoResult(Option<Reason>),
+    /// Neither with made-up values nor, for the second reason, with the program's own.
+    Both(Box<Unmeasured>, Box<Uncaptured>),
+}
+
+/// Why a piece was not measured with the program's own values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Uncaptured {
+    /// It is neither a loop nor a block.
+    Several,
+    /// It is a loop around others.
+    Outer,
+    /// Its code is not known as a whole.
+    NoBytes,
+    /// It cannot run elsewhere, or is no block.
+    Code(Reason),
+    /// Captures took the time that there is.
+    NoTime,
+    /// No execution was captured.
+    NotReached(Cause<Error>),
+    /// It touches this many cache lines.
+    Lines(u64),
+    /// It touches this many pages.
+    Pages(usize),
+    /// With its values, too, it has no time.
+    Unmeasured(Unmeasured),
+}
+
+impl From<NoPath> for Unmeasured {
+    fn from(why: NoPath) -> Self {
+        Self::Path(why)
+    }
+}
+
+impl From<Error> for Unmeasured {
+    fn from(error: Error) -> Self {
+        Self::Undecodable(error.into())
+    }
+}
+
+impl fmt::Display for Unmeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cold(share) => {
+                let share = 100.0 * share;
+                return write!(f, "it is not among the code with {share:.0} % of the samples");
+            }
+            Self::Path(why) => return why.fmt(f),
+            Self::Undecodable(error) => return error.fmt(f),
+            Self::NoResult(Some(why)) => return why.fmt(f),
+            Self::Both(why, own) => {
+                return write!(f, "{why}; with the program's own values: {own}");
+            }
+            Self::Waits => "not measured in isolation yet",
+            Self::NoTime => "the time for that was over",
+            Self::Interrupted => "interrupted before it was measured",
+            Self::NoCounts => "its blocks have no counts",
+            Self::NoBlock => "none of a sample of its blocks could be measured",
+            Self::NoPaths => "no path was measured",
+            Self::NoResult(None) => "no result",
+        })
+    }
+}
+
+impl fmt::Display for Uncaptured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SURELY: &str = "more than surely stay in any core's first";
+        f.write_str(match self {
+            Self::Code(why) => return why.fmt(f),
+            Self::NotReached(error) => error.cause().unwrap_or(error.what()),
+            Self::Lines(lines) => {
+                return write!(
+                    f,
+                    "the captured iterations touch {lines} cache lines, {SURELY} cache"
+                );
+            }
+            Self::Pages(pages) => {
+                return write!(f, "the captured iterations touch {pages} pages, {SURELY} TLB");
+            }
+            Self::Unmeasured(why) => return why.fmt(f),
+            Self::Several => "it is not one loop or block",
+            Self::Outer => "there are loops within it",
+            Self::NoBytes => "its bytes are not known",
+            Self::NoTime => "the time for captures was over",
+        })
+    }
+}
+
+/// Share of all samples in the pieces that are measured in isolation.
+pub(super) const MEASURED: f64 = 0.97;
+
+/// A piece that was not measured.
+pub(super) const NOT_MEASURED: Result<Found, Unmeasured> = Err(Unmeasured::Cold(MEASURED));
 
 /// A measurer of pieces in isolation.
 pub(super) struct Isolation<'a> {
@@ -92,7 +208,7 @@ impl<'a> Isolation<'a> {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        Ok(together(&all).map(|found| found.widened(PATH_ERROR)))
+        Ok(average(&all).map(|found| found.widened(PATH_ERROR)))
     }
 
     fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
@@ -128,7 +244,7 @@ impl<'a> Isolation<'a> {
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
         let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK_ERROR);
-        let evidence = Isolated { cycles, bound: Bound::Core };
+        let evidence = Isolated { cycles, bound: BoundBy::Core };
         Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
 
@@ -182,7 +298,7 @@ fn joined(function: &Function, blocks: &[usize]) -> Result<Vec<u8>, NoPath> {
 }
 
 /// Several paths by their shares: the least and most of them are its interval.
-fn together(all: &[(f64, Found)]) -> Result<Found, Unmeasured> {
+fn average(all: &[(f64, Found)]) -> Result<Found, Unmeasured> {
     let share: f64 = all.iter().map(|(share, _)| share).sum();
     let most = all.first().ok_or(Unmeasured::NoPaths)?;
     let cycles =
@@ -214,14 +330,14 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
         of.map(|bound| bound.cycles).fold(0.0, f64::max) >= EXPLAINS * throughput.cycles
     };
     let bound = match found.hierarchy.bound {
-        Some(Class::IssueWidth) => Bound::IssueWidth,
-        Some(Class::FrontEnd) => Bound::FrontEnd,
+        Some(Class::IssueWidth) => BoundBy::IssueWidth,
+        Some(Class::FrontEnd) => BoundBy::FrontEnd,
         Some(Class::Ports | Class::Dependency | Class::StoreForwarding | Class::L1Access) => {
-            Bound::Core
+            BoundBy::Core
         }
         // Whatever it is, it is behind what delivers and retires instructions.
-        _ if ![FRONT_END, SLOTS, WIDTH].into_iter().any(reaches) => Bound::Core,
-        _ => Bound::Unknown,
+        _ if ![FRONT_END, SLOTS, WIDTH].into_iter().any(reaches) => BoundBy::Core,
+        _ => BoundBy::Unknown,
     };
     Ok(Found {
         evidence: Isolated { cycles, bound },

@@ -3,11 +3,9 @@
 
 use super::ask::{EstimateAsk, Functions, Shared};
 use super::further::{Counted, Wanted};
-use super::isolated::Found;
+use super::isolated::{Found, Unmeasured};
 use super::pieces::Function;
-use super::reasons::Unmeasured;
-use crate::steps::Callback;
-use crate::subject::Places;
+use crate::steps::{Callback, Places};
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Annotated;
 use report::documents::Report;
@@ -20,14 +18,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tma::Core;
 
-/// Isolated measurements, by function and piece.
-pub(super) type Isolated = HashMap<(usize, usize), Result<Found, Unmeasured>>;
+/// Isolations measurements, by function and piece.
+pub(super) type Isolations = HashMap<(usize, usize), Result<Found, Unmeasured>>;
 
 /// Everything measured.
 #[derive(Clone, Copy)]
 pub(super) struct Measured<'a, 'b> {
     pub counted: &'a Counted<'a>,
-    pub isolated: &'b Isolated,
+    pub isolated: &'b Isolations,
     pub recorded: &'b Recorded,
 }
 
@@ -77,10 +75,10 @@ impl Shown {
 }
 
 /// All pieces: measured, or waiting to be.
-pub(super) fn waiting(functions: &[Function], measured: &Isolated) -> Isolated {
+pub(super) fn waiting(functions: &[Function], measured: &Isolations) -> Isolations {
     let pieces = |(at, of): (usize, &Function)| (0..of.pieces.len()).map(move |piece| (at, piece));
     let wait = |of| (of, Err(Unmeasured::Waits));
-    let mut all: Isolated = functions.iter().enumerate().flat_map(pieces).map(wait).collect();
+    let mut all: Isolations = functions.iter().enumerate().flat_map(pieces).map(wait).collect();
     all.extend(measured.iter().map(|(of, found)| (*of, found.clone())));
     all
 }
@@ -222,7 +220,7 @@ fn to(edge: &Edge) -> To {
     }
 }
 
-fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
+fn alone(functions: &[Function], isolated: &Isolations) -> Vec<Alone> {
     let mut all: Vec<_> = isolated.iter().collect();
     all.sort_by_key(|(of, _)| **of);
     let row = |((function, piece), found): (&(usize, usize), &Result<Found, Unmeasured>)| {

@@ -198,7 +198,7 @@ struct Weight {
 
 /// Enters the share of the row's parts that each of its instructions has.
 fn enter_causes(row: &mut Row, context: &Context) {
-    let found = divided(&row.parts, &weights(row, context));
+    let found = attribute(&row.parts, &weights(row, context));
     row.code.iter_mut().zip(found).for_each(|(one, causes)| one.causes = Some(causes));
 }
 
@@ -234,7 +234,7 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
 }
 
 /// Attributes each part to instructions, by their weights.
-fn divided(parts: &Parts, weights: &[Weight]) -> Vec<Causes> {
+fn attribute(parts: &Parts, weights: &[Weight]) -> Vec<Causes> {
     let equal = 1.0 / weights.len().max(1) as f64;
     let by = |pick: fn(&Weight) -> f64| -> Option<Vec<f64>> {
         let all: f64 = weights.iter().map(pick).sum();
@@ -346,7 +346,7 @@ mod tests {
         let load = Weight { slots: 2.0, missed: 7.0, ..Weight::default() };
         let add = Weight { slots: 1.0, critical: 1.0, samples: 4.0, ..Weight::default() };
         let branch = Weight { slots: 1.0, mispredicted: 3.0, ..Weight::default() };
-        let found = divided(&parts, &[load, add, branch]);
+        let found = attribute(&parts, &[load, add, branch]);
         let list = |of: &Causes| {
             [of.retiring, of.bad_speculation, of.frontend_bound, of.backend_bound, of.unexplained]
         };
@@ -360,9 +360,9 @@ mod tests {
     fn without_evidence_all_have_the_same() {
         let unexplained = Share { value: 0.8, ..Share::default() };
         let parts = Parts { unexplained, ..Parts::default() };
-        let found = divided(&parts, &[Weight::default(), Weight::default()]);
+        let found = attribute(&parts, &[Weight::default(), Weight::default()]);
         assert!(found.iter().all(|one| one.unexplained == 0.4), "{found:?}");
-        assert!(divided(&parts, &[]).is_empty());
+        assert!(attribute(&parts, &[]).is_empty());
     }
 
     fn piece(bottleneck: Part, memory: f64, code: &[(u64, u32, f64)]) -> Row {

@@ -8,14 +8,13 @@
 //! | `further` | further runs of the command, and their counts |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
-//! | `isolated` | loops and blocks measured in isolation |
+//! | `isolated` | loops and blocks measured in isolation, or why not |
 //! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
-//! | `reasons` | reasons for unknown evidence of a piece |
 //! | `evidence` | everything known of a piece |
 //! | `latency` | costs of its loads and stores, and of fetching it |
-//! | `landing` | mispredictions, also of indirect calls, whose cost is sampled in the callee, too |
-//! | `divided` | evidence of pieces → parts: loops, other blocks together, marked regions |
+//! | `callees` | mispredictions, also of indirect calls, whose cost is sampled in the callee, too |
+//! | `groups` | evidence of pieces → parts: loops, other blocks as one group, marked regions |
 //! | `rows` | all measurements → the document and its rows, live or replayed |
 //! | `listing` | instructions and source lines of the rows, with their parts |
 //! | `words` | the bottleneck in a sentence, its grounds, the next step |
@@ -23,16 +22,15 @@
 //! | `replay` | a document from evidence; whether its parts belong together |
 
 mod ask;
-mod divided;
+mod callees;
 mod evidence;
 mod further;
+mod groups;
 mod isolated;
 mod known;
-mod landing;
 mod latency;
 mod listing;
 mod pieces;
-mod reasons;
 mod recording;
 mod redacted;
 mod replay;
@@ -41,7 +39,6 @@ mod schedule;
 mod words;
 
 use crate::core_model::CoreModel;
-use crate::recorded_loads::executed::Code;
 pub use crate::steps::{Callback, Step};
 use crate::steps::{Left, cost, cost_of_process};
 pub use ask::EstimateAsk;
@@ -49,16 +46,13 @@ use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, widt
 use further::{Counted, Further};
 use isa::deps::Analyser;
 use isa::ports::Ports;
-use known::{Isolated, Known, Measured, Recorded, Shown, kept};
+use known::{Isolations, Known, Measured, Recorded, Shown, kept};
 use listing::of_profile;
 use pieces::Function;
 use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
 use profile::event::EventKind;
-use profile::files::SearchPaths;
 use profile::hot::Profile;
-use profile::module::{Module, ModuleKind};
-use profile::symbols::Symbols;
 use recording::missing;
 pub use redacted::redacted;
 pub use replay::replay;
@@ -143,7 +137,7 @@ pub fn estimate(
     let known = Known { shared: &shared, found: &found, functions: &functions, command, name, ask };
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
-    shown.show(true, || known.so_far(profile, &further, &counted, &Isolated::new(), &none));
+    shown.show(true, || known.so_far(profile, &further, &counted, &Isolations::new(), &none));
     let alone = interruptible(further.signals(), |interrupt| {
         isolation(&known, &mut progress, interrupt, &mut |measured| {
             shown.show(false, || known.so_far(profile, &further, &counted, measured, &none));
@@ -165,8 +159,8 @@ pub fn estimate(
         .keep
         .is_some()
         .then(|| kept(&known, report, &document, measured, &mut of_profile(profile)));
-    let context = evaluate(&known, &mut document, measured, &mut of_profile(profile));
-    document.regions = divided::regions(profile, &functions, &isolated, &context);
+    let groups = evaluate(&known, &mut document, measured, &mut of_profile(profile));
+    document.regions = groups::regions(profile, &functions, &groups);
     let mut last = Vec::new();
     if further.interrupted.is_some() {
         last.push(missing(&recorded, interrupted, isolated.len()));
@@ -221,16 +215,10 @@ fn clock_of(model: &CoreModel) -> Result<Clock> {
 
 /// The hot functions with their counts.
 fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Function> {
-    let hot = &found.hot.functions;
-    let mut paths: Vec<String> = hot.iter().map(|f| f.path.display().to_string()).collect();
-    paths.sort();
-    paths.dedup();
-    let file = |path| Module { path, kind: ModuleKind::File, ..Module::default() };
-    let modules = paths.into_iter().map(file).collect();
-    let mut code = Code::new(Symbols::new(SearchPaths::default()), modules);
-    let all = hot.iter().enumerate();
-    let mut all: Vec<Function> =
-        all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, counted)).collect();
+    let all = found.hot.functions.iter().zip(&found.flows).enumerate();
+    let mut all: Vec<Function> = all
+        .filter_map(|(number, (hot, flow))| Some(Function::of(number, hot, flow.clone()?, counted)))
+        .collect();
     let mut analyser = Analyser::new(model.latencies.clone());
     all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));
     all
@@ -244,7 +232,7 @@ fn keep_early(
     profile: &mut Profile,
     why: &str,
 ) {
-    let (count, isolated, recorded) = (Count::default(), Isolated::new(), Recorded::default());
+    let (count, isolated, recorded) = (Count::default(), Isolations::new(), Recorded::default());
     let counted = &Counted::new(&count);
     let none = Measured { counted, isolated: &isolated, recorded: &recorded };
     if let Some(keep) = &known.ask.keep {

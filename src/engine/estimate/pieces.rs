@@ -1,17 +1,14 @@
 //! A function's code with its samples and entries → pieces whose time is analysed: loops without calls (of outer loops
 //! what is not in inner ones) with more than one iteration an entry, blocks with enough samples, and the rest together.
 
-use super::further::Counted;
-use super::reasons::Uncounted;
+use super::further::{Counted, Uncounted};
 use crate::hot::hottest::Hot;
-use crate::recorded_loads::executed::Code;
 use iced_x86::{FlowControl, OpKind};
 use isa::deps::memory::Settings;
 use isa::deps::{self, Analyser, Window, critical_path};
 use isa::flow::{Edge, Flow, Loop};
-use profile::address_space::ModuleAddress;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 use tma::Core;
 
 /// Fewest samples of a block that is analysed on its own: with fewer its share is only known within a half.
@@ -37,7 +34,7 @@ pub(super) struct Function {
     pub number: usize,
     /// Path of its file.
     pub module: String,
-    pub flow: Rc<Flow>,
+    pub flow: Arc<Flow>,
     /// By block.
     pub samples: Vec<u64>,
     /// By block.
@@ -107,14 +104,9 @@ impl Function {
         })
     }
 
-    /// From a hot function; `None` where its code is not known.
-    pub fn of(number: usize, hot: &Hot, code: &mut Code, counted: &Counted) -> Option<Self> {
-        if hot.gap.is_some() {
-            return None;
-        }
+    /// From a hot function and its control flow.
+    pub fn of(number: usize, hot: &Hot, flow: Arc<Flow>, counted: &Counted) -> Self {
         let module = hot.path.display().to_string();
-        let place = code.modules.iter().position(|one| one.path == module)?;
-        let flow = code.flow(ModuleAddress { module: place, address: hot.range.start })?;
         let mut samples = vec![0; flow.blocks.len()];
         for (at, some) in &hot.blocks {
             if let Some(block) = flow.block_at(*at) {
@@ -124,21 +116,21 @@ impl Function {
         let entries =
             flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
         let seen = Seen { samples, entries, latency: Vec::new() };
-        Some(Self::of_flow(number, module, flow, seen, counted))
+        Self::of_flow(number, module, flow, seen, counted)
     }
 
     /// From the control flow of a file, with the samples, entries and latencies of its blocks.
     pub fn of_flow(
         number: usize,
         module: String,
-        flow: Rc<Flow>,
+        flow: Arc<Flow>,
         seen: Seen,
         counted: &Counted,
     ) -> Self {
         let Seen { samples, entries, latency } = seen;
         let pieces = Vec::new();
         let mut function = Self { number, module, flow, samples, entries, latency, pieces };
-        function.pieces = function.divided(counted);
+        function.pieces = function.find_pieces(counted);
         function
     }
 
@@ -191,7 +183,7 @@ impl Function {
         self.latency = (0..self.flow.blocks.len()).map(of).collect();
     }
 
-    fn divided(&self, counted: &Counted) -> Vec<Piece> {
+    fn find_pieces(&self, counted: &Counted) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (number, one) in self.flow.loops.iter().enumerate() {
             let own: Vec<usize> = self.own(number).collect();

@@ -2,17 +2,15 @@
 //! without them, as far as time allows.
 
 use super::ask::Progress;
-use super::divided::{Waits, divided, landing};
+use super::callees;
 use super::evidence::Context;
 use super::further::{Counted, Further, Wanted};
-use super::known::{Isolated, Known, Measured, Recorded, not_yet, waiting};
-use super::latency::Footprint;
-use super::listing::{self, Listed, of_profile};
+use super::groups::{Waits, group_time, sum_calls};
+use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
+use super::listing::of_profile;
 use super::pieces::{Function, Piece};
-use super::words::Runs;
-use super::{landing, rows};
-use crate::steps::Left;
-use crate::subject::Places;
+use super::rows;
+use crate::steps::{Left, Places};
 use estimate::Part;
 use profile::hot::Profile;
 use report::documents::Purpose;
@@ -39,50 +37,14 @@ const PART: &str = "loads were not recorded everywhere: those that would have ta
 const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
                             same is not known";
 
-/// Relative error of entries where two runs differ: a program that runs for a given time does less with probes.
-const ENTRIES_ERROR: f64 = 0.4;
-
-impl<'a> Known<'a> {
-    /// Enters the program, its functions, loops and blocks.
-    pub fn enter<'c>(
-        &self,
-        document: &mut Estimate,
-        measured: Measured<'c, '_>,
-        code: Listed<'_>,
-    ) -> Context<'c>
-    where
-        'a: 'c,
-    {
-        let Measured { counted, isolated, recorded: of } = measured;
-        let is_other = document.deterministic == Some(false) || self.ask.process.is_some();
-        let mut context = Context {
-            branches: of.recorded.branches,
-            branches_wanted: of.wanted.branches,
-            entries_error: if is_other { ENTRIES_ERROR } else { 0.0 },
-            footprint: self.footprint(),
-            loads_of: of.places.clone(),
-            ..Context::new(self.shared, counted)
-        };
-        context.landing = landing(&context, self.functions);
-        let runs = match self.ask.process {
-            Some((pid, _)) => Runs::Process(pid),
-            None => Runs::Command(self.command),
-        };
-        rows::enter(document, self, isolated, &context, runs);
-        listing::enter(document, code, &self.ask.model, &context, of.recorded.loads);
-        if self.command.is_empty() {
-            self.name.clone_into(&mut document.program.name);
-        }
-        context
-    }
-
+impl Known<'_> {
     /// The document as far as it is known.
     pub fn so_far(
         &self,
         profile: &mut Profile,
         further: &Further,
         counted: &Counted,
-        measured: &Isolated,
+        measured: &Isolations,
         of: &Recorded,
     ) -> Estimate {
         let seconds = self.found.hot.seconds;
@@ -91,7 +53,8 @@ impl<'a> Known<'a> {
         document.runs.extend(further.runs());
         let isolated = waiting(self.functions, measured);
         let code = &mut of_profile(profile);
-        self.enter(&mut document, Measured { counted, isolated: &isolated, recorded: of }, code);
+        let measured = Measured { counted, isolated: &isolated, recorded: of };
+        rows::enter(&mut document, self, measured, code);
         not_yet(&mut document, of.recorded);
         document
     }
@@ -101,7 +64,7 @@ impl<'a> Known<'a> {
     pub fn record(
         &self,
         further: &mut Further,
-        isolated: &Isolated,
+        isolated: &Isolations,
         progress: &mut Progress,
         document: &mut Estimate,
         after: &mut dyn FnMut(&Further, &Recorded),
@@ -135,7 +98,7 @@ impl<'a> Known<'a> {
             branches_wanted: of.wanted.branches,
             ..Context::new(self.shared, &counted)
         };
-        context.landing = landing(&context, self.functions);
+        context.callee_costs = sum_calls(&context, self.functions);
         let found = unexplained(&context, self.functions, isolated, time);
         of.wanted.loads = found.share > WORTH && !found.places.is_empty();
         of.places = found.places;
@@ -169,12 +132,8 @@ impl<'a> Known<'a> {
         let context = Context::new(self.shared, counted);
         let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
         let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
-        let most = landing::mispredictions(self.functions, counted, context.penalty());
+        let most = callees::mispredictions(self.functions, counted, context.penalty());
         most > WORTH * cycles
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint::of(self.functions, self.shared.core.l1_code.map(|cache| cache.bytes()))
     }
 }
 
@@ -248,13 +207,14 @@ struct Candidate<'a> {
 fn unexplained(
     context: &Context,
     functions: &[Function],
-    isolated: &Isolated,
+    isolated: &Isolations,
     time: Time,
 ) -> Unexplained {
     let mut all: Vec<Candidate> = Vec::new();
     let mut samples = 0.0;
-    for (at, function) in functions.iter().enumerate() {
-        for own in divided(context, at, function, isolated, Waits::Unknown) {
+    let groups = group_time(context, functions, isolated, Waits::Unknown);
+    for (function, groups) in functions.iter().zip(groups) {
+        for own in groups {
             samples += own.samples;
             let left = own.parts.of(Part::Unexplained).value;
             all.extend(own.pieces.iter().map(|number| {

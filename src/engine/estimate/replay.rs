@@ -2,16 +2,15 @@
 //! hold anything, so it is checked first.
 
 use super::ask::{Clock, EstimateAsk, Functions, Shared};
-use super::further::{Counted, Wanted};
-use super::isolated::Found;
-use super::known::{Isolated, Known, Measured, Recorded};
+use super::further::{Counted, Uncounted, Wanted};
+use super::isolated::{Found, Unmeasured};
+use super::known::{Isolations, Known, Measured, Recorded};
 use super::pieces::{Function, Seen};
-use super::reasons::{Uncounted, Unmeasured};
 use super::rows::{self, evaluate};
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest};
 use crate::steps::Callback;
-use estimate::{Bound, Interval, Isolated as InIsolation, Reason};
+use estimate::{BoundBy, Interval, Isolated, Reason};
 use isa::flow::{BasicBlock, Edge, Loop, stored};
 use isa::ports::Ports;
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
@@ -22,7 +21,6 @@ use report::documents::evidence::{
 use report::documents::{Report, Source};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::tables::Library;
@@ -127,7 +125,7 @@ fn hot(of: &Sampled) -> Functions {
         seconds: of.seconds,
         ..Hottest::default()
     };
-    Functions { hot, kernel: of.kernel }
+    Functions { hot, flows: Vec::new(), kernel: of.kernel }
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
@@ -154,7 +152,7 @@ fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function>
     let entries = of.blocks.iter().map(entries).collect();
     let latency = of.blocks.iter().map(|block| block.latency).collect();
     let seen = Seen { samples, entries, latency };
-    Some(Function::of_flow(of.number, module, Rc::new(flow), seen, counted))
+    Some(Function::of_flow(of.number, module, Arc::new(flow), seen, counted))
 }
 
 fn edge(to: &To) -> Edge {
@@ -172,7 +170,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Measurements of the pieces with the same blocks; other pieces were not measured.
-fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
+fn isolated(all: &[Alone], functions: &[Function]) -> Isolations {
     let place = |one: &Alone| {
         let pieces = &functions.get(one.function)?.pieces;
         let piece = pieces.iter().position(|piece| piece.blocks == one.blocks)?;
@@ -184,9 +182,9 @@ fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
 fn found(of: &Alone) -> std::result::Result<Found, Unmeasured> {
     let told = |why: &Why| Unmeasured::NoResult(Some(Reason::given(why.clone())));
     let (value, low, high) = *of.cycles.as_ref().map_err(told)?;
-    let bound = of.kind.unwrap_or(Bound::Unknown);
+    let bound = of.kind.unwrap_or(BoundBy::Unknown);
     Ok(Found {
-        evidence: InIsolation { cycles: Interval::new(value, low, high), bound },
+        evidence: Isolated { cycles: Interval::new(value, low, high), bound },
         bound: of.bound,
         values: match of.own_values {
             true => Values::Own,

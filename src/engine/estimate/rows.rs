@@ -2,36 +2,67 @@
 //! same.
 
 use super::ask::Functions;
-use super::divided::{Divided, Waits, divided, piece_parts};
 use super::evidence::Context;
-use super::isolated::Found;
-use super::known::{Isolated, Known, Measured, Recorded};
-use super::listing::Listed;
+use super::groups::{Group, Groups, Waits, group_time, sum_calls};
+use super::isolated::{Found, NOT_MEASURED, Unmeasured};
+use super::known::{Isolations, Known, Measured, Recorded};
+use super::latency::Footprint;
+use super::listing::{self, Listed};
 use super::pieces::{Function, Kind, PieceOf};
-use super::reasons::Unmeasured;
-use super::schedule::NOT_MEASURED;
-use super::words::{Grounds, Place, Runs, leading, next, sentence};
-use estimate::{Evidence, Interval, Parts, Reason, bottleneck, together};
+use super::words::{Grounds, Place, Runs, next, sentence};
+use estimate::{Evidence, Interval, Parts, Reason, bottleneck, divide_all};
 use report::documents::estimate::{Bottleneck, Estimate, Row};
 
 /// The limits of counts of a process.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
                        40 % more, and still more where others used the processor; code is measured in isolation with made-up values";
 
-/// Enters all that follows from it, with notes on the numbers. `code` lists the instructions of a function.
-pub(super) fn evaluate<'c, 'a: 'c>(
-    known: &Known<'a>,
+/// Enters all that follows from it, with notes on the numbers; the groups that the time was divided by. `code` lists
+/// the instructions of a function.
+pub(super) fn evaluate(
+    known: &Known,
     document: &mut Estimate,
-    of: Measured<'c, '_>,
+    of: Measured,
     code: Listed<'_>,
-) -> Context<'c> {
-    let context = known.enter(document, of, code);
+) -> Groups {
+    let (context, groups) = enter(document, known, of, code);
     document.notes.extend(notes(&context, document.deterministic));
     document.assumed.extend(assumed(&context, of.recorded));
     if known.ask.process.is_some() {
         document.notes.push(WINDOWS.to_owned());
     }
-    context
+    groups
+}
+
+/// Relative error of entries where two runs differ: a program that runs for a given time does less with probes.
+const ENTRIES_ERROR: f64 = 0.4;
+
+/// Enters the program, its functions, loops and blocks.
+pub(super) fn enter<'c, 'a: 'c>(
+    document: &mut Estimate,
+    known: &Known<'a>,
+    measured: Measured<'c, '_>,
+    code: Listed<'_>,
+) -> (Context<'c>, Groups) {
+    let Measured { counted, isolated, recorded: of } = measured;
+    let is_other = document.deterministic == Some(false) || known.ask.process.is_some();
+    let first = known.shared.core.l1_code.map(|cache| cache.bytes());
+    let mut context = Context {
+        branches: of.recorded.branches,
+        branches_wanted: of.wanted.branches,
+        entries_error: if is_other { ENTRIES_ERROR } else { 0.0 },
+        footprint: Footprint::of(known.functions, first),
+        loads_of: of.places.clone(),
+        ..Context::new(known.shared, counted)
+    };
+    context.callee_costs = sum_calls(&context, known.functions);
+    let groups = group_time(&context, known.functions, isolated, Waits::Modelled);
+    Rows { known, isolated, context: &context }.enter(document, &groups);
+    listing::enter(document, code, &known.ask.model, &context, of.recorded.loads);
+    if known.command.is_empty() {
+        known.name.clone_into(&mut document.program.name);
+    }
+    (context, groups)
 }
 
 /// Limits of the numbers.
@@ -95,7 +126,7 @@ const NAMED: f64 = 0.01;
 struct Placed<'a> {
     samples: f64,
     parts: Parts,
-    /// [`Divided::joined`].
+    /// [`Group::joined`].
     joined: Vec<Evidence>,
     place: Place<'a>,
     grounds: Grounds,
@@ -122,7 +153,7 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
         let place = first.place;
         let samples = joined.iter().map(|one| one.samples).sum();
         let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
-        let (parts, grounds) = (together(&evidence), Grounds::default());
+        let (parts, grounds) = (divide_all(&evidence), Grounds::default());
         all.push(Placed { samples, parts, joined: Vec::new(), place, grounds });
     }
     all
@@ -131,7 +162,7 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
 /// The row of all, with the place that has most of their leading part; what is in isolation is that place's alone.
 fn whole(all: &[Placed]) -> Row {
     let parts = sum(all);
-    let part = leading(&parts);
+    let part = parts.leading();
     let amount = |one: &Placed| one.samples * one.parts.of(part).value;
     let most = all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b)));
     let is_most = |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
@@ -140,79 +171,98 @@ fn whole(all: &[Placed]) -> Row {
     Row { bound: None, ..row(&parts, most.map(|one| &one.place), grounds) }
 }
 
-/// Everything in the document that is of code.
-pub(super) fn enter(
-    document: &mut Estimate,
-    known: &Known,
-    isolated: &Isolated,
-    context: &Context,
-    runs: Runs<'_>,
-) {
-    let Known { found: hot, functions, .. } = *known;
-    let samples = context.shared.samples.max(1) as f64;
-    let mut all: Vec<Placed> = Vec::new();
-    for (at, function) in functions.iter().enumerate() {
-        let of = &hot.hot.functions[function.number];
-        let mut own: Vec<Placed> = Vec::new();
-        let mut places: Vec<(Place, Grounds)> = Vec::new();
-        for (number, piece) in function.pieces.iter().enumerate() {
-            let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
-            let piece_of = PieceOf { function, piece };
-            let parts = piece_parts(context, piece_of, found);
-            let place = place(piece_of, &of.name, of.range.start, runs);
-            let grounds = Grounds::of(piece_of, found, context, &known.ask.model);
-            let common = row(&parts, Some(&place), grounds.clone());
-            let common = Row { name: of.name.clone(), ..common };
-            if let Some(row) = piece_row(piece_of, found, common, context) {
-                match piece.kind {
-                    Kind::Loop(_) => document.loops.push(row),
-                    _ => document.blocks.push(row),
-                }
+/// Everything that the rows are made of.
+struct Rows<'k, 'a> {
+    known: &'k Known<'a>,
+    isolated: &'k Isolations,
+    context: &'k Context<'k>,
+}
+
+impl Rows<'_, '_> {
+    /// Enters everything in the document that is of code.
+    fn enter(&self, document: &mut Estimate, groups: &Groups) {
+        let Known { found: hot, functions, .. } = *self.known;
+        let samples = self.context.shared.samples.max(1) as f64;
+        let runs = self.runs();
+        let mut all: Vec<Placed> = Vec::new();
+        for (at, (function, groups)) in functions.iter().zip(groups).enumerate() {
+            let of = &hot.hot.functions[function.number];
+            let mut own = self.function(document, at, groups);
+            let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
+            let (module, start) = (function.module.as_str(), of.range.start);
+            if outside > 0.5 {
+                let name = of.name.as_str();
+                let place = Place { module, name, function: start, start, is_loop: false, runs };
+                let parts = Parts::unknown(Reason::given("samples outside of its known blocks"));
+                let (joined, grounds) = (Vec::new(), Grounds::default());
+                own.push(Placed { samples: outside, parts, joined, place, grounds });
             }
-            places.push((place, grounds));
+            document.functions.push(Row {
+                name: of.name.clone(),
+                module: function.module.clone(),
+                start: Some(of.range.start.into()),
+                end: Some(of.range.end.into()),
+                share: of.share,
+                ..whole(&own)
+            });
+            all.extend(own);
         }
-        for one in divided(context, at, function, isolated, Waits::Modelled) {
-            let Divided { pieces, samples, parts, joined } = one;
-            let (place, grounds) = places[pieces[0]].clone();
+        document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
+        let all = joined(all);
+        // That of a process is known to the caller.
+        let name = match runs {
+            Runs::Command(command) => command.join(" "),
+            Runs::Process(_) => String::new(),
+        };
+        document.program = Row { name, share: document.covered, ..whole(&all) };
+        others(document, hot, functions, "code that was not analysed");
+        for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
+            rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+        }
+        // A loop of one block is that block, too.
+        let single = document.loops.iter().filter(|row| is_single(row, functions));
+        document.blocks.extend(single.cloned().collect::<Vec<_>>());
+        document.blocks.sort_by(|a, b| b.share.total_cmp(&a.share));
+    }
+
+    /// Enters the loops and blocks of the function with number `at`; its groups with their places.
+    fn function(&self, document: &mut Estimate, at: usize, groups: &[Group]) -> Vec<Placed<'_>> {
+        let Known { found: hot, functions, ask, .. } = *self.known;
+        let function = &functions[at];
+        let of = &hot.hot.functions[function.number];
+        let mut all = Vec::new();
+        for group in groups {
+            let mut first = None;
+            for (number, parts) in group.pieces.iter().zip(&group.of_pieces) {
+                let piece_of = PieceOf { function, piece: &function.pieces[*number] };
+                let found = self.isolated.get(&(at, *number)).unwrap_or(&NOT_MEASURED);
+                let place = place(piece_of, &of.name, of.range.start, self.runs());
+                let grounds = Grounds::of(piece_of, found, self.context, &ask.model);
+                let common = row(parts, Some(&place), grounds.clone());
+                let common = Row { name: of.name.clone(), ..common };
+                if let Some(row) = piece_row(piece_of, found, common, self.context) {
+                    match piece_of.piece.kind {
+                        Kind::Loop(_) => document.loops.push(row),
+                        _ => document.blocks.push(row),
+                    }
+                }
+                first.get_or_insert((place, grounds));
+            }
+            let Some((place, grounds)) = first else { continue };
             // No block speaks for several.
-            let grounds = if pieces.len() == 1 { grounds } else { Grounds::default() };
-            own.push(Placed { samples, parts, joined, place, grounds });
+            let grounds = if group.pieces.len() == 1 { grounds } else { Grounds::default() };
+            let (parts, joined) = (group.parts.clone(), group.joined.clone());
+            all.push(Placed { samples: group.samples, parts, joined, place, grounds });
         }
-        let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
-        let (module, start) = (function.module.as_str(), of.range.start);
-        let place = Place { module, name: &of.name, function: start, start, is_loop: false, runs };
-        if outside > 0.5 {
-            let why = "samples outside of its known blocks";
-            let parts = Parts::unknown(Reason::given(why));
-            let (joined, grounds) = (Vec::new(), Grounds::default());
-            own.push(Placed { samples: outside, parts, joined, place, grounds });
+        all
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        match self.known.ask.process {
+            Some((pid, _)) => Runs::Process(pid),
+            None => Runs::Command(self.known.command),
         }
-        document.functions.push(Row {
-            name: of.name.clone(),
-            module: function.module.clone(),
-            start: Some(of.range.start.into()),
-            end: Some(of.range.end.into()),
-            share: of.share,
-            ..whole(&own)
-        });
-        all.extend(own);
     }
-    document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
-    let all = joined(all);
-    // That of a process is known to the caller.
-    let name = match runs {
-        Runs::Command(command) => command.join(" "),
-        Runs::Process(_) => String::new(),
-    };
-    document.program = Row { name, share: document.covered, ..whole(&all) };
-    others(document, hot, functions, "code that was not analysed");
-    for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
-        rows.sort_by(|a, b| b.share.total_cmp(&a.share));
-    }
-    // A loop of one block is that block, too.
-    let single = document.loops.iter().filter(|row| is_single(row, functions));
-    document.blocks.extend(single.cloned().collect::<Vec<_>>());
-    document.blocks.sort_by(|a, b| b.share.total_cmp(&a.share));
 }
 
 /// The document where nothing is known of any code.

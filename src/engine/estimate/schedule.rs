@@ -2,16 +2,15 @@
 //! memory where a further run reaches them.
 
 use super::ask::{Interrupt, Progress, Shared};
-use super::isolated::{Found, Isolation, of};
-use super::known::{Isolated, Known};
+use super::isolated::{Found, Isolation, MEASURED, Uncaptured, Unmeasured, of};
+use super::known::{Isolations, Known};
 use super::pieces::{Function, Kind, Piece, PieceOf};
-use super::reasons::{Uncaptured, Unmeasured};
 use crate::block::Measurer;
 use crate::captured::{Snapshot, Subject, apply, of_command};
 use crate::core_model::CoreModel;
 use crate::steps::Left;
 use bench::Options;
-use estimate::Reason;
+use estimate::{Isolated, Reason};
 use isa::code::Block;
 use isa::program::Around;
 use pmu::Command;
@@ -23,8 +22,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tma::Result as Outcome;
 
-/// Share of all samples in the pieces that are measured in isolation.
-const MEASURED: f64 = 0.97;
 /// Share of the run's samples in each of these at least.
 const LEAST: f64 = 0.003;
 /// Share of the run's samples from which on all variants that tell a piece's bound are measured.
@@ -35,15 +32,12 @@ const TIME: Duration = Duration::from_secs(30);
 /// Results of measuring in isolation.
 pub(super) struct Alone {
     /// By function and piece.
-    pub measured: Isolated,
+    pub measured: Isolations,
     /// With the program's values.
     pub own: OwnValues,
     /// How many pieces were not measured because of a signal.
     pub interrupted: usize,
 }
-
-/// A piece that was not measured.
-pub(super) const NOT_MEASURED: Result<Found, Unmeasured> = Err(Unmeasured::Cold(MEASURED));
 
 /// Measures the hottest pieces of a run until it is interrupted. `after` each of them it is called with all that is measured.
 ///
@@ -53,7 +47,7 @@ pub(super) fn isolation(
     known: &Known,
     progress: &mut Progress,
     interrupt: &Interrupt,
-    after: &mut dyn FnMut(&Isolated),
+    after: &mut dyn FnMut(&Isolations),
 ) -> Outcome<Alone> {
     let Known { ask, functions, .. } = *known;
     let Shared { samples, cycles, .. } = *known.shared;
@@ -62,7 +56,7 @@ pub(super) fn isolation(
     let order = hottest(functions, samples);
     let begin = Instant::now();
     let most = TIME.max(Duration::from_secs_f64(seconds));
-    let (mut measured, mut interrupted) = (Isolated::new(), 0);
+    let (mut measured, mut interrupted) = (Isolations::new(), 0);
     for (number, (at, piece)) in order.iter().enumerate() {
         if begin.elapsed() > most {
             measured.insert((*at, *piece), Err(Unmeasured::NoTime));
@@ -218,7 +212,7 @@ impl OwnValues {
             }
             (Ok(own), _) => Ok(Found {
                 values: Values::Own,
-                evidence: estimate::Isolated {
+                evidence: Isolated {
                     cycles: own.evidence.cycles.widened(OTHER_RUNS_ERROR),
                     ..own.evidence
                 },

@@ -2,14 +2,13 @@
 //! and the next step.
 
 use super::evidence::Context;
-use super::isolated::Found;
+use super::isolated::{Found, Unmeasured};
 use super::pieces::{Kind, PieceOf};
-use super::reasons::Unmeasured;
 use super::schedule::divides;
 use crate::commands::block;
 use crate::core_model::CoreModel;
 use bench::Class;
-use estimate::{Part, Parts, Share, Source, bottleneck};
+use estimate::{Part, Parts, Share, Source};
 use isa::code::Inst;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
@@ -213,12 +212,6 @@ pub(super) enum Runs<'a> {
 /// How long a live process is counted.
 const WINDOW: &str = "--seconds 2";
 
-/// The bottleneck; where it is undecided, the largest part.
-pub(super) fn leading(parts: &Parts) -> Part {
-    let most = || parts.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    bottleneck(parts).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
-}
-
 /// A command that shows more; empty where none does.
 pub(super) fn next(parts: &Parts, place: &Place) -> String {
     if place.module.is_empty() || !Path::new(place.module).is_file() {
@@ -242,7 +235,7 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
     };
     let start = place.start.into();
     let block = |options: &[&str]| block(place.module, start, place.is_loop, options, command);
-    match leading(parts) {
+    match parts.leading() {
         Part::BadSpeculation => count(&["--branches"]),
         Part::MemoryBound => count(&["--loads"]),
         Part::Unexplained => count(&["--loads", "--branches"]),

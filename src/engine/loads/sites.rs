@@ -1,7 +1,7 @@
 //! The loads and stores of the blocks that are entered most often, and a run that times single executions of loads,
 //! with loads of known levels on this host for comparison.
 
-use crate::subject::{Places, Subject};
+use crate::steps::{Places, Subject};
 use isa::code::text;
 use loads::latency::{Calibration, Histogram, Level, Timed, granularity};
 use loads::pattern::{Part, origins};

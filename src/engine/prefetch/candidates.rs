@@ -2,7 +2,7 @@
 //! an iteration of a loop was not measured.
 
 use crate::recorded_loads::event::Sampled;
-use crate::recorded_loads::executed::{Code, ModuleKey, key, may_have_stacks};
+use crate::recorded_loads::executed::{ModuleKey, key, may_have_stacks};
 use crate::recorded_loads::gather::{Gathered, gather};
 use crate::trips;
 use bench::{Assumed, NoPath};
@@ -12,6 +12,7 @@ use loads::access::{Access, Function, classify};
 use loads::prefetch::Timed;
 use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
+use profile::code::Code;
 use profile::files::SearchPaths;
 use profile::recording::Stream;
 use profile::symbols::{Line, SourcePoint};

@@ -4,10 +4,10 @@
 use super::candidates::{Candidate, NoCycles, place};
 use super::rows::Host;
 use crate::loop_path::{body, decoded};
-use crate::recorded_loads::executed::Code;
 use isa::flow::{Edge, Flow, Loop};
 use loads::latency::Level;
 use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
+use profile::code::Code;
 use profile::event::EventKind;
 use report::documents::count::{Count, LoadRow};
 use report::documents::prefetch::AdviceRow;

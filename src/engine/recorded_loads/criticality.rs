@@ -1,12 +1,13 @@
 //! Sampled loads → critical ones, with their access patterns from the code around them.
 
 use super::event::{Sampled, Site};
-use super::executed::{Code, Executed};
+use super::executed::Executed;
 use super::gather::{Gathered, Of};
 use loads::access::{Access, Function, Level, classify};
 use loads::class::Class;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
 use profile::address_space::ModuleAddress;
+use profile::code::Code;
 use profile::module::Module;
 use report::documents::loads::{CriticalRow, ParallelOf, ShareOf};
 use std::collections::{BTreeMap, HashMap};

@@ -8,7 +8,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpA
 use loads::prefetch::TripCount;
 use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
-pub(crate) use profile::code::Code;
+use profile::code::Code;
 use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;

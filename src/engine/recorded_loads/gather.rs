@@ -2,12 +2,12 @@
 //! saved.
 
 use super::event::{Found, Site, accesses};
-use super::executed::Code;
 use super::fields::Field;
 use super::objects::{Numbers, Object, Objects};
 use loads::recorded::{
     Access, Actor, Level, Line, LineAccess, Lines, MOST_LINES, Operation, SharedLine, Snoop, Sum,
 };
+use profile::code::Code;
 use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;

@@ -1,12 +1,13 @@
 //! Sums → variables of the document, and cache lines that several threads access.
 
 use super::event::Site;
-use super::executed::{Code, memory};
+use super::executed::memory;
 use super::fields::field;
 use super::gather::{Gathered, LineFound, MemberSum, Of, levels};
 use super::objects::Object;
 use iced_x86::InstructionInfoFactory;
 use loads::recorded::{Accesses, Actor, Line, Operation, Sum};
+use profile::code::Code;
 use profile::module::ModuleKind;
 use report::documents::loads::{LineAccessRow, LineRow, MemberRow, VariableKind, VariableRow};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use super::criticality::{Patterns, patterns, words};
 use super::event::{Sampled, Site};
-use super::executed::{Code, Executed};
+use super::executed::Executed;
 use super::fields::{Field, field};
 use super::gather::{Gathered, Of, levels};
 use super::lines::name_of;
@@ -10,6 +10,7 @@ use isa::code::text;
 use loads::access::Access;
 use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
+use profile::code::Code;
 use profile::symbols::Untyped;
 use report::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, Shares, VariableOf};
 use std::collections::HashMap;

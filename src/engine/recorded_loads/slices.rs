@@ -1,7 +1,6 @@
 //! Critical loads and hard branches → the instructions that they wait for, and the longest path of latencies through
 //! these.
 
-use super::executed::Code;
 use crate::hot::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
@@ -10,6 +9,7 @@ use isa::latency::Latencies;
 use isa::program::Located;
 use loads::access::paths;
 use profile::address_space::ModuleAddress;
+use profile::code::Code;
 use profile::recording::About;
 use report::documents::loads::{Loads, PathRow};
 use std::collections::{BTreeSet, HashMap};

@@ -3,7 +3,7 @@
 
 mod summary;
 
-use crate::subject::{self, Subject};
+use crate::steps::{self, Subject};
 use probe::bursts::{Pace, Record, Recorded, Region};
 use probe::count::{Counts, Wanted};
 use probe::facts::Function;
@@ -79,7 +79,7 @@ pub(crate) fn enter(
     };
     let recorded = subject.record(&wanted, &requests, PACE)?;
     document.cost.push(subject.cost(Purpose::Values, &recorded));
-    document.notes.extend(subject::notes(Purpose::Values, &recorded));
+    document.notes.extend(steps::notes(Purpose::Values, &recorded));
     document.notes.push(
         "values are those of the sampled entries; others may have had different ones".to_owned(),
     );

@@ -4,11 +4,11 @@
 use super::Profile;
 use super::filter::Skid;
 use super::tally::{HotFunction, Tally};
-use crate::files::Gap;
+use crate::code::{Extent, Unavailable};
 use crate::module::ModuleKind;
-use isa::flow::{BasicBlock, Edge, Flow, flow};
+use isa::flow::{BasicBlock, Edge, Flow};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::sync::Arc;
 
 /// A block with samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -92,16 +92,13 @@ pub struct Annotated {
     pub notes: Vec<String>,
 }
 
-/// Functions longer than this are not annotated: only damaged symbol tables contain them.
-const LONGEST: u64 = 4 << 20;
-
 impl Profile {
     /// The code of the function at `index` with its samples. If it is unavailable, the notes say why.
     pub fn annotate(&mut self, index: usize) -> Annotated {
         let Some(function) = self.functions.get(index).cloned() else {
             return Annotated::default();
         };
-        let flow = match self.flow(index, &function) {
+        let flow = match self.flow(index) {
             Ok(flow) => flow,
             Err(why) => {
                 let notes = vec![format!("its code is unavailable: {why}")];
@@ -122,8 +119,7 @@ impl Profile {
             if self.functions[index].share < least {
                 break;
             }
-            let function = self.functions[index].clone();
-            let Ok(flow) = self.flow(index, &function) else { continue };
+            let Ok(flow) = self.flow(index) else { continue };
             let hot = (0..flow.blocks.len()).map(|i| self.place_of(index, &flow, i));
             all.extend(hot.filter(|b| b.samples > 0));
             sort(&mut all);
@@ -137,8 +133,7 @@ impl Profile {
 
     /// First addresses of the blocks of a function that have samples, and how many.
     pub fn block_samples(&mut self, function: usize) -> Vec<(u64, u64)> {
-        let Some(of) = self.functions.get(function).cloned() else { return Vec::new() };
-        let Ok(flow) = self.flow(function, &of) else { return Vec::new() };
+        let Ok(flow) = self.flow(function) else { return Vec::new() };
         let places = (0..flow.blocks.len()).map(|i| self.place_of(function, &flow, i));
         places.filter(|b| b.samples > 0).map(|b| (b.start, b.samples)).collect()
     }
@@ -170,32 +165,20 @@ impl Profile {
 
     /// The first address of the innermost loop around a block.
     pub fn loop_head(&mut self, block: &HotBlock) -> Option<u64> {
-        let function = self.functions.get(block.function).cloned()?;
-        let flow = self.flow(block.function, &function).ok()?;
+        let flow = self.flow(block.function).ok()?;
         let innermost = flow.blocks.iter().find(|b| b.start == block.start)?.innermost?;
         Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
     }
 
-    pub(super) fn flow(
-        &mut self,
-        index: usize,
-        function: &HotFunction,
-    ) -> Result<Flow, Unavailable> {
+    /// The control flow of the function at `index`, or why it is not known.
+    pub fn flow(&mut self, index: usize) -> Result<Arc<Flow>, Unavailable> {
+        let function = self.summary.functions.get(index).ok_or(Unavailable::NoMapping)?;
         if let Some(gap) = &function.gap {
             return Err(gap.clone().into());
         }
-        let (module, _) = self.keys[index];
-        let module_of = &self.spaces.modules.all[module];
-        let (start, end) = (function.start, function.end);
-        if end <= start || end - start > LONGEST {
-            return Err(Unavailable::Length(end.saturating_sub(start)));
-        }
-        let code = self.symbols.code(module_of, start, end)?;
-        let image = self.symbols.image(module_of)?;
-        let targets = self.gathered.targets.get(&module);
-        let targets: Vec<u64> =
-            targets.map(|t| t.range(start..end).copied().collect()).unwrap_or_default();
-        Ok(flow(&code, start, &targets, &*image))
+        let (number, range) = (self.keys[index].0, function.start..function.end);
+        let extent = Extent { module: &self.spaces.modules.all[number], number, range };
+        self.flows.of(extent, &mut self.symbols, &self.gathered.targets)
     }
 
     /// Samples of a function in an address range.
@@ -306,8 +289,7 @@ impl Profile {
             if self.functions[index].share < last.map_or(0.0, |(of, _)| of.whole.share) {
                 break;
             }
-            let function = self.functions[index].clone();
-            let Ok(flow) = self.flow(index, &function) else { continue };
+            let Ok(flow) = self.flow(index) else { continue };
             for (number, of) in flow.loops.iter().enumerate() {
                 let is_own = |block: &&usize| flow.blocks[**block].innermost == Some(number);
                 let own = of.blocks.iter().filter(is_own).map(|b| self.place_of(index, &flow, *b));
@@ -337,38 +319,5 @@ impl Profile {
             of
         };
         all.into_iter().map(with_line).collect()
-    }
-}
-
-/// Why the code of a block or function is unavailable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unavailable {
-    /// Its module is unavailable.
-    Gap(Gap),
-    /// No module is mapped there.
-    NoMapping,
-    /// The bytes of its symbol: none, or more than any function has.
-    Length(u64),
-    /// It is in the kernel, or in memory without a file.
-    NoFile,
-    /// Its file of this path cannot be read.
-    Unread(String),
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gap(gap) => gap.fmt(f),
-            Self::NoMapping => f.write_str("no mapping is known at its address"),
-            Self::Length(bytes) => write!(f, "its symbol is {bytes} bytes long"),
-            Self::NoFile => f.write_str("its code is in the kernel or in anonymous memory"),
-            Self::Unread(path) => write!(f, "{path} cannot be read"),
-        }
-    }
-}
-
-impl From<Gap> for Unavailable {
-    fn from(gap: Gap) -> Self {
-        Self::Gap(gap)
     }
 }

@@ -27,6 +27,7 @@ mod timeline;
 mod unwound;
 
 use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::code::Flows;
 use crate::files::SearchPaths;
 use crate::recording::{About, Source};
 use crate::symbols::{Origin, Symbols};
@@ -36,7 +37,8 @@ use std::ops::Deref;
 use tally::{FunctionKey, Tally};
 use tma::Result;
 
-pub use annotate::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop, Unavailable};
+pub use crate::code::Unavailable;
+pub use annotate::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};
 pub use callers::{CallNode, CallStack, CallTrees, Caller, Calls, SELF, StackFrame};
 pub use events::EventShare;
 pub use filter::{ByRegion, Filter, RegionKey, RegionSamples, Skid, Stay, ThreadWord, Within};
@@ -79,6 +81,7 @@ pub struct Profile {
     spaces: AddressSpaces,
     symbols: Symbols,
     gathered: Gathered,
+    flows: Flows,
     keys: Vec<FunctionKey>,
     /// Samples of each function per address, sorted by address.
     addresses: Vec<Vec<(u64, Tally)>>,
@@ -129,6 +132,7 @@ impl Profile {
             spaces,
             symbols,
             gathered,
+            flows: Flows::default(),
             keys,
             addresses,
             events_of,

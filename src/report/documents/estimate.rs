@@ -179,6 +179,11 @@ impl Row {
         Some(self.start?.0..self.end?.0)
     }
 
+    /// The bottleneck; where it is undecided, the largest part.
+    pub fn leading(&self) -> Part {
+        self.bottleneck.0.unwrap_or_else(|| self.parts.leading())
+    }
+
     /// Where it is: `0x1140..0x1180`; empty where that is nowhere.
     pub fn place(&self) -> String {
         let both = self.start.zip(self.end);

@@ -7,7 +7,7 @@ use super::estimate::Run;
 use super::report::Report;
 use crate::files::write_whole;
 use bench::Class;
-use estimate::Bound;
+use estimate::BoundBy;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
@@ -203,7 +203,7 @@ pub struct Alone {
     pub cycles: Result<(f64, f64, f64), Why>,
     /// Bound; empty where cycles are not known.
     #[serde(with = "super::or_empty")]
-    pub kind: Option<Bound>,
+    pub kind: Option<BoundBy>,
     /// As in `tdtool.block/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Class>,

@@ -10,7 +10,7 @@ use super::prefetch::Grounds;
 use super::regions::TreeSource;
 use super::report_code::WithValues;
 use bench::Status;
-use estimate::Bound;
+use estimate::BoundBy;
 use isa::latency::Forward;
 use loads::class::Ahead;
 use loads::prefetch::Site;
@@ -108,10 +108,10 @@ fn sets_have_fixed_words_in_other_documents() {
         (Status::Rejected, "rejected"),
     ]);
     both([
-        (Bound::IssueWidth, "issue-width"),
-        (Bound::FrontEnd, "front-end"),
-        (Bound::Core, "core"),
-        (Bound::Unknown, "unknown"),
+        (BoundBy::IssueWidth, "issue-width"),
+        (BoundBy::FrontEnd, "front-end"),
+        (BoundBy::Core, "core"),
+        (BoundBy::Unknown, "unknown"),
     ]);
     both([
         (TreeSource::Counted, "counted"),

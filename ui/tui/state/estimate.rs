@@ -90,14 +90,9 @@ impl Estimated {
 
     /// The row of the program's bottleneck; of an undecided one, that of its largest part.
     pub fn bottleneck(&self) -> Option<usize> {
-        let named = self.document.as_ref()?.program.bottleneck.name();
-        let is_sum = |id: &str| ["frontend_bound", "backend_bound"].contains(&id);
-        let parts = self.program.shown.iter().enumerate().filter_map(|(row, of)| match of {
-            ProgramRow::Node(node) if !is_sum(node.id) => Some((row, node)),
-            _ => None,
-        });
-        let largest = || parts.clone().max_by(|a, b| a.1.share.value.total_cmp(&b.1.share.value));
-        parts.clone().find(|(_, node)| node.id == named).or_else(largest).map(|(row, _)| row)
+        let leading = self.document.as_ref()?.program.leading().name();
+        let is_it = |of: &ProgramRow| matches!(of, ProgramRow::Node(node) if node.id == leading);
+        self.program.shown.iter().position(is_it)
     }
 
     /// The functions that match the filter.

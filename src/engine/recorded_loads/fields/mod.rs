@@ -4,13 +4,13 @@
 
 mod object;
 
-use super::executed::Code;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpAccess, OpKind, Register};
 use isa::code::Inst;
 use isa::flow::{Edge, Flow};
 use object::{By, Object};
 pub(crate) use object::{Field, Operand};
 use profile::address_space::ModuleAddress;
+use profile::code::Code;
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::{Place, Symbols, Untyped};

@@ -1,7 +1,7 @@
 //! The components of an instruction's memory operand, and the object that it is in → its member.
 
-use crate::recorded_loads::executed::Code;
 use iced_x86::{Instruction, OpKind, Register};
+use profile::code::Code;
 use profile::symbols::{Pointee, TypeRef, Untyped};
 
 /// A memory operand: base + index + displacement.

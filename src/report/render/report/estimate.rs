@@ -2,7 +2,7 @@
 
 use super::Renderer;
 use super::code::{at_head, share, short};
-use crate::documents::estimate::{Bottleneck, Estimate, Parts, Row, Run, Values};
+use crate::documents::estimate::{Estimate, Parts, Row, Run, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
@@ -66,16 +66,17 @@ impl Renderer<'_> {
     pub(super) fn estimated_code(&mut self, estimate: &Estimate) -> std::fmt::Result {
         let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().map(|(_, row)| row).collect();
         if self.style.verbose {
-            self.divided("function", &estimate.functions.iter().collect::<Vec<_>>())?;
-            self.divided("loop", &estimate.loops.iter().collect::<Vec<_>>())?;
-            return self.divided("block", &blocks);
+            self.rows("function", &estimate.functions.iter().collect::<Vec<_>>())?;
+            self.rows("loop", &estimate.loops.iter().collect::<Vec<_>>())?;
+            return self.rows("block", &blocks);
         }
         let mut rows: Vec<&Row> = estimate.loops.iter().chain(blocks).collect();
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
-        self.divided("loop or block", &rows)
+        self.rows("loop or block", &rows)
     }
 
-    fn divided(&mut self, kind: &str, rows: &[&Row]) -> std::fmt::Result {
+    /// The table of `rows`, with sentences on the first of them.
+    fn rows(&mut self, kind: &str, rows: &[&Row]) -> std::fmt::Result {
         let most = if self.style.verbose { usize::MAX } else { ROWS };
         let is_shown = |row: &&&Row| self.style.verbose || row.share >= LEAST;
         let shown: Vec<&&Row> = rows.iter().filter(is_shown).take(most).collect();
@@ -90,7 +91,7 @@ impl Renderer<'_> {
                 false => format!("{} {name}{}", row.place(), at_head(row.head)),
             };
             let is_brief = !self.style.verbose && (row.share < WORDS || number >= SENTENCES);
-            let label = if is_brief { largest(row) } else { String::new() };
+            let label = if is_brief { bottleneck(row) } else { String::new() };
             let line = format!("  {:>6}  {}  {place}{label}", share(row.share), bar(&row.parts));
             writeln!(self.out, "{}", line.trim_end())?;
             if !is_brief {
@@ -143,13 +144,11 @@ fn isolated(row: &Row, cycles: f64) -> String {
     format!(", {} in isolation{with}", format::cycles(cycles))
 }
 
-/// The largest part, in short, where it is certain which one that is.
-fn largest(row: &Row) -> String {
-    if row.bottleneck == Bottleneck::default() {
-        return "  undecided".to_owned();
-    }
-    let most = row.parts.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    most.map_or(String::new(), |(of, part)| format!("  {} {:.0} %", of.label(), 100.0 * part.value))
+/// The bottleneck, in short.
+fn bottleneck(row: &Row) -> String {
+    row.bottleneck.0.map_or("  undecided".to_owned(), |part| {
+        format!("  {} {:.0} %", part.label(), 100.0 * row.parts.of(part).value)
+    })
 }
 
 /// A bar of all parts: r retiring, s bad speculation, f fetch bandwidth, l fetch latency, c core, m memory, and dots

@@ -66,7 +66,7 @@ pub(super) struct Calls {
 
 /// Where what mispredicted indirect calls cost is sampled.
 #[derive(Debug, Default)]
-pub(super) struct Landing {
+pub(super) struct CalleeCosts {
     /// All of them.
     pub all: Calls,
     /// Cycles of these that the blocks of the calls have no room for.
@@ -79,11 +79,11 @@ pub(super) struct Landing {
 /// Calls that are not direct, as a multiple of the recorded indirect ones, up to which there are no others.
 const OTHERS: f64 = 1.1;
 
-impl Landing {
+impl CalleeCosts {
     /// Cycles that mispredicted calls cost in a function that is called this often: its share of the calls, where these
     /// are the recorded ones and not also calls through a linkage table, or from code that was not analysed; at most
     /// the cost of each of its calls.
-    pub fn landed(&self, called: f64) -> Interval {
+    pub fn cost_of(&self, called: f64) -> Interval {
         let known: f64 = self.called.values().sum();
         let most = self.all.cost.high + self.all.unknown;
         if called <= 0.0 || most <= 0.0 {
@@ -111,11 +111,11 @@ mod tests {
         let cost = Interval::new(1000.0, 800.0, 1200.0);
         let all = Calls { executed: 100.0, number: 50.0, cost, unknown: 0.0 };
         let called = |times| (("a.out".to_owned(), times as u64), times);
-        let landing = Landing { all, moved: 600.0, called: [called(25.0), called(75.0)].into() };
-        assert_eq!(landing.landed(25.0), Interval::new(150.0, 0.0, 600.0));
+        let costs = CalleeCosts { all, moved: 600.0, called: [called(25.0), called(75.0)].into() };
+        assert_eq!(costs.cost_of(25.0), Interval::new(150.0, 0.0, 600.0));
         // Never more than all of them.
-        assert_eq!(landing.landed(75.0), Interval::new(450.0, 0.0, 1200.0));
-        assert_eq!(Landing::default().landed(25.0), Interval::default());
+        assert_eq!(costs.cost_of(75.0), Interval::new(450.0, 0.0, 1200.0));
+        assert_eq!(CalleeCosts::default().cost_of(25.0), Interval::default());
     }
     /// A function that is called 25 times beside one that is called 10,000 times, perhaps through a linkage table, or
     /// an unknown number of times: to which of them the calls go is not known.
@@ -129,9 +129,9 @@ mod tests {
                 unknown: 0.0,
             };
             let called = [(("a".to_owned(), 1), 25.0), (("a".to_owned(), 2), other)].into();
-            let landing = Landing { all, moved: 600.0, called };
-            assert_eq!(landing.landed(25.0), Interval::new(0.0, 0.0, 500.0));
-            assert_eq!(landing.landed(other), Interval::new(0.0, 0.0, 1000.0));
+            let costs = CalleeCosts { all, moved: 600.0, called };
+            assert_eq!(costs.cost_of(25.0), Interval::new(0.0, 0.0, 500.0));
+            assert_eq!(costs.cost_of(other), Interval::new(0.0, 0.0, 1000.0));
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn mispredictions_that_may_be_have_a_most_where_they_are_called() {
         let called = [(("a".to_owned(), 1), 50.0), (("a".to_owned(), 2), 50.0)];
-        let of = |all| Landing { all, moved: 0.0, called: called.clone().into() }.landed(50.0);
+        let of = |all| CalleeCosts { all, moved: 0.0, called: called.clone().into() }.cost_of(50.0);
         let cost = Interval::new(0.0, 0.0, 2000.0);
         let calls = Calls { executed: 100.0, cost, ..Calls::default() };
         assert_eq!(of(calls), Interval::new(0.0, 0.0, 2000.0));

@@ -1,25 +1,25 @@
-//! Divides the time of a function's pieces into parts: each loop for itself, the other blocks together. A sample is
-//! often taken in the block after the one that took the time, so the sum of blocks is known better than each of
-//! them.
+//! Divides the time of a function's pieces into parts, once for the rows and the regions that show them: each loop
+//! for itself, the other blocks as one group. A sample is often taken in the block after the one that took the time,
+//! so the sum of blocks is known better than each of them.
 //!
 //! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first. A marked region has the
 //! parts of the pieces that its samples are in, weighted by samples. A piece with samples in other regions, too,
 //! need not have the same parts in all of them: its intervals are widened to what is possible.
 
+use super::callees::{CalleeCosts, Calls};
 use super::evidence::{Branches, Context};
-use super::isolated::Found;
-use super::known::Isolated;
-use super::landing::{Calls, Landing};
+use super::isolated::NOT_MEASURED;
+use super::known::Isolations;
 use super::pieces::{Function, Kind, PieceOf};
-use super::reasons::Unmeasured;
-use super::schedule::NOT_MEASURED;
 use estimate::{
-    Bound, Evidence, Interval, Isolated as Alone, Mispredicted, Parts, Reason, bottleneck, together,
+    BoundBy, Evidence, Interval, Isolated, Mispredicted, Parts, Reason, bottleneck, divide,
+    divide_all,
 };
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};
 use report::documents::estimate::{Bottleneck, RegionParts};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// Time beyond retiring of unmeasured blocks at most, as a multiple of that of the measured ones.
@@ -36,75 +36,82 @@ pub(super) enum Waits {
     Unknown,
 }
 
-/// Samples whose time is attributed as one.
-pub(super) struct Divided {
+/// Pieces whose time is divided as one: a loop, or all else of a function.
+pub(super) struct Group {
     /// The pieces, by number; the one with most samples first.
     pub pieces: Vec<usize>,
     pub samples: f64,
     pub parts: Parts,
+    /// The parts of each of them for itself, in the same order.
+    pub of_pieces: Vec<Parts>,
     /// Their evidence, if mispredicted calls between them and pieces of other functions make all of these one.
     pub joined: Vec<Evidence>,
 }
 
-/// The pieces of `function`, the one with number `at`, without those that stand for themselves only as rows: each loop, and
-/// all else together.
-pub(super) fn divided(
+/// The groups of each function.
+pub(super) type Groups = Vec<Vec<Group>>;
+
+/// Divides the time of all functions.
+pub(super) fn group_time(
     context: &Context,
-    at: usize,
-    function: &Function,
-    isolated: &Isolated,
+    functions: &[Function],
+    isolated: &Isolations,
     waits: Waits,
-) -> Vec<Divided> {
-    let mut all = Vec::new();
-    let mut outside: Vec<(usize, Evidence)> = Vec::new();
-    for (number, piece) in function.pieces.iter().enumerate() {
-        let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
-        let mut evidence = context.evidence(PieceOf { function, piece }, found);
-        if waits == Waits::Unknown {
-            evidence.latency = 0.0;
-        }
-        if matches!(piece.kind, Kind::Loop(_)) {
-            let samples = piece.samples as f64;
-            let (parts, joined) = alone(context, &[PieceOf { function, piece }], vec![evidence]);
-            all.push(Divided { pieces: vec![number], samples, parts, joined });
-        } else {
-            outside.push((number, evidence));
-        }
+) -> Groups {
+    let divider = Divider { context, isolated, waits };
+    functions.iter().enumerate().map(|(at, function)| divider.groups(at, function)).collect()
+}
+
+/// Evidence of pieces, and how to read it.
+struct Divider<'a> {
+    context: &'a Context<'a>,
+    isolated: &'a Isolations,
+    waits: Waits,
+}
+
+impl Divider<'_> {
+    /// The groups of a function, the one with number `at`.
+    fn groups(&self, at: usize, function: &Function) -> Vec<Group> {
+        let is_loop = |number: &usize| matches!(function.pieces[*number].kind, Kind::Loop(_));
+        let (loops, mut others): (Vec<usize>, Vec<usize>) =
+            (0..function.pieces.len()).partition(is_loop);
+        others.sort_by_key(|number| Reverse(function.pieces[*number].samples));
+        let others = Some(others).filter(|others| !others.is_empty());
+        let all = loops.into_iter().map(|number| vec![number]).chain(others);
+        all.map(|pieces| self.group(at, function, pieces)).collect()
     }
-    if !outside.is_empty() {
-        outside.sort_by_key(|(number, _)| std::cmp::Reverse(function.pieces[*number].samples));
-        let (pieces, mut evidence): (Vec<usize>, Vec<Evidence>) = outside.into_iter().unzip();
-        let samples = pieces.iter().map(|number| function.pieces[*number].samples as f64).sum();
-        let not_looked_at = |number: &usize| !isolated.contains_key(&(at, *number));
-        let is_missing: Vec<bool> = pieces.iter().map(not_looked_at).collect();
-        fill_in(&mut evidence, &is_missing);
+
+    fn group(&self, at: usize, function: &Function, pieces: Vec<usize>) -> Group {
         let piece = |number: &usize| PieceOf { function, piece: &function.pieces[*number] };
-        let own: Vec<PieceOf> = pieces.iter().map(piece).collect();
-        let (parts, joined) = alone(context, &own, evidence);
-        all.push(Divided { pieces, samples, parts, joined });
+        let places: Vec<PieceOf> = pieces.iter().map(piece).collect();
+        let found = |number: &usize| self.isolated.get(&(at, *number));
+        let evidence = |(number, place): (&usize, &PieceOf)| {
+            let own = self.context.evidence(*place, found(number).unwrap_or(&NOT_MEASURED));
+            let latency = if self.waits == Waits::Unknown { 0.0 } else { own.latency };
+            Evidence { latency, ..own }
+        };
+        let mut evidence: Vec<Evidence> = pieces.iter().zip(&places).map(evidence).collect();
+        let apart = |(place, one)| without_others(self.context, place, one);
+        let apart: Vec<Option<Mispredicted>> =
+            places.into_iter().zip(&evidence).map(apart).collect();
+        let own = |all: &[Evidence]| -> Vec<Evidence> {
+            let own = |(one, apart): (&Evidence, &Option<Mispredicted>)| match apart {
+                Some(own) => Evidence { mispredicted: own.clone(), ..one.clone() },
+                None => one.clone(),
+            };
+            all.iter().zip(&apart).map(own).collect()
+        };
+        let of_pieces: Vec<Parts> = own(&evidence).iter().map(divide).collect();
+        let is_missing: Vec<bool> = pieces.iter().map(|number| found(number).is_none()).collect();
+        fill_in(&mut evidence, &is_missing);
+        let parts = match of_pieces.as_slice() {
+            [only] => only.clone(),
+            _ => divide_all(&own(&evidence)),
+        };
+        let samples = pieces.iter().map(|number| function.pieces[*number].samples as f64).sum();
+        let joined = if apart.iter().any(Option::is_some) { evidence } else { Vec::new() };
+        Group { pieces, samples, parts, of_pieces, joined }
     }
-    all
-}
-
-/// The parts of pieces without those that they are joined with; and their evidence, if there are such.
-fn alone(context: &Context, pieces: &[PieceOf], whole: Vec<Evidence>) -> (Parts, Vec<Evidence>) {
-    let split = |(place, one)| split(context, place, one);
-    let split: Vec<Option<Evidence>> = pieces.iter().copied().zip(&whole).map(split).collect();
-    if split.iter().all(Option::is_none) {
-        return (together(&whole), Vec::new());
-    }
-    let own = split.into_iter().zip(&whole);
-    let own: Vec<Evidence> = own.map(|(own, whole)| own.unwrap_or(whole.clone())).collect();
-    (together(&own), whole)
-}
-
-/// The parts of a piece, as a row shows them.
-pub(super) fn piece_parts(
-    context: &Context,
-    at: PieceOf,
-    found: &Result<Found, Unmeasured>,
-) -> Parts {
-    alone(context, &[at], vec![context.evidence(at, found)]).0
 }
 
 /// Blocks that were too cold to be measured take as much beyond retiring as the others of their function.
@@ -117,31 +124,31 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
             retired += own;
             let cycles = found.cycles.value.max(own);
             alone += cycles;
-            front += if found.bound == Bound::FrontEnd { cycles } else { 0.0 };
+            front += if found.bound == BoundBy::FrontEnd { cycles } else { 0.0 };
         }
     }
     if retired <= 0.0 || retired < ENOUGH * every {
         return;
     }
     let times = alone / retired;
-    let bound = if front > alone / 2.0 { Bound::FrontEnd } else { Bound::Core };
+    let bound = if front > alone / 2.0 { BoundBy::FrontEnd } else { BoundBy::Core };
     for (one, is_missing) in all.iter_mut().zip(is_missing) {
         if let (true, Ok(own)) = (is_missing, &one.retiring) {
             let cycles = Interval::new(times * own.value, own.value, MORE * times * own.value);
-            one.isolated = Ok(Alone { cycles, bound });
+            one.isolated = Ok(Isolated { cycles, bound });
         }
     }
 }
 
 /// The reason of a share of mispredicted calls.
-const LANDED: &str = "indirect calls to it are mispredicted, and the core recovers partly here, partly where it is called";
+const IN_CALLEE: &str = "indirect calls to it are mispredicted, and the core recovers partly here, partly where it is called";
 
 /// The least share of a piece's time that mispredicted calls are attributed.
 const LEAST: f64 = 0.01;
 
 /// Sums the indirect calls of these functions.
-pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
-    let mut found = Landing::default();
+pub(super) fn sum_calls(context: &Context, functions: &[Function]) -> CalleeCosts {
+    let mut found = CalleeCosts::default();
     for at in functions.iter().flat_map(Function::pieces) {
         let own = context.indirect_calls(at);
         found.moved += own.cost.value - kept(&own, context, at);
@@ -187,16 +194,16 @@ fn kept(own: &Calls, context: &Context, at: PieceOf) -> f64 {
     own.cost.value.min((sampled - retired).max(0.0))
 }
 
-/// The evidence of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost here.
-/// `None` where there is neither. Either may have all of it.
-fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
+/// The mispredictions of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost
+/// here. `None` where there is neither. Either may have all of it.
+fn without_others(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Mispredicted> {
     let PieceOf { function, piece } = at;
     let own = context.indirect_calls(at);
     let start = function.start()?;
     let has_start = piece.blocks.iter().any(|block| function.range(*block).start == start);
-    let called = context.landing.called.get(&(function.module.clone(), start));
+    let called = context.callee_costs.called.get(&(function.module.clone(), start));
     let called = called.filter(|_| has_start).copied().unwrap_or(0.0);
-    let landed = context.landing.landed(called);
+    let landed = context.callee_costs.cost_of(called);
     if own.cost.high.max(own.unknown).max(landed.high) <= LEAST * whole.cycles.value {
         return None;
     }
@@ -206,9 +213,9 @@ fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
     let cycles = others.plus_alike(kept).plus_alike(here);
     let mut unknown = whole.mispredicted.unknown.clone();
     if landed.above() > 0.0 {
-        unknown.get_or_insert_with(|| (0.0, Reason::given(LANDED))).0 += landed.above();
+        unknown.get_or_insert_with(|| (0.0, Reason::given(IN_CALLEE))).0 += landed.above();
     }
-    Some(Evidence { mispredicted: Mispredicted { cycles, unknown }, ..whole.clone() })
+    Some(Mispredicted { cycles, unknown })
 }
 
 /// Fewest samples of a region that is analysed.
@@ -236,22 +243,21 @@ impl Pieces<'_> {
 pub(super) fn regions(
     profile: &Profile,
     functions: &[Function],
-    isolated: &Isolated,
-    context: &Context,
+    groups: &Groups,
 ) -> Vec<RegionParts> {
     let sums = &profile.by_region().sums;
     if sums.is_empty() {
         return Vec::new();
     }
     let mut pieces = Pieces::default();
-    for (at, function) in functions.iter().enumerate() {
-        for own in divided(context, at, function, isolated, Waits::Modelled) {
+    for (function, groups) in functions.iter().zip(groups) {
+        for own in groups {
             let blocks = pieces.blocks.entry(&function.module).or_default();
             for block in own.pieces.iter().flat_map(|number| &function.pieces[*number].blocks) {
                 let range = function.range(*block);
                 blocks.insert(range.start, (range.end, pieces.all.len()));
             }
-            pieces.all.push((own.samples as u64, own.parts));
+            pieces.all.push((own.samples as u64, own.parts.clone()));
         }
     }
     let row = |((region, thread), sum): (&(u32, Option<u32>), &RegionSamples)| {
@@ -307,7 +313,7 @@ mod tests {
     use estimate::Loads;
 
     fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
-        let alone = |cycles| Alone { cycles: Interval::exact(cycles), bound: Bound::Core };
+        let alone = |cycles| Isolated { cycles: Interval::exact(cycles), bound: BoundBy::Core };
         Evidence {
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),

@@ -1,0 +1,103 @@
+//! Sums, intervals and trees of parts, by hand.
+
+use super::*;
+
+/// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
+#[test]
+fn no_part_has_what_the_others_have_at_least() {
+    let mut parts = Parts::default();
+    let all =
+        [(Part::BadSpeculation, 0.6, 0.5), (Part::Retiring, 0.3, 0.2), (Part::CoreBound, 0.1, 0.0)];
+    for (part, value, low) in all {
+        parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Inferred));
+    }
+    let parts = parts.tightened();
+    let high = |part| parts.of(part).high;
+    assert_eq!((high(Part::CoreBound), high(Part::Retiring)), (0.5, 0.5));
+    assert_eq!(high(Part::BadSpeculation), 1.0);
+}
+
+/// By hand: of four seconds two are retiring (within 1 %). In one of them that may be none or all of it; in three,
+/// it is a third at least, and two thirds at most.
+#[test]
+fn a_part_of_the_time_may_divide_otherwise() {
+    let mut half = Parts::default();
+    let share = Interval::relative(0.5, 0.01);
+    half.set(Part::Retiring, Share::known(share, Source::Counted));
+    let of = |share: f64| half.within(share).of(Part::Retiring).interval();
+    assert_eq!(of(0.25), Interval::new(0.5, 0.0, 1.0));
+    let most = of(0.75);
+    assert!((most.low - 0.245 / 0.75).abs() < 1e-12, "{most:?}");
+    assert!((most.high - 0.505 / 0.75).abs() < 1e-12, "{most:?}");
+    assert!((of(1.0).low - share.low).abs() < 1e-12);
+    // By hand: a half of 100 samples is known within 2 × 5 %.
+    let sampled = half.sampled(100).of(Part::Retiring).interval();
+    assert!((sampled.high - 0.5 - 0.1_f64.hypot(0.005)).abs() < 1e-12, "{sampled:?}");
+}
+
+/// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained; what
+/// is not known may be retiring, too: 0.75 × 0.6 + 0.25.
+#[test]
+fn parts_are_weighted_by_time() {
+    let mut half = Parts::default();
+    let share = |value: f64| Share::known(Interval::relative(value, 0.2), Source::Counted);
+    half.set(Part::Retiring, share(0.5));
+    half.set(Part::Unexplained, share(0.5));
+    let none = Parts::unknown(Reason::given("no counts"));
+    let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
+    assert_eq!(sum.of(Part::Retiring).value, 0.375);
+    assert!((sum.of(Part::Retiring).high - 0.7).abs() < 1e-12);
+    assert_eq!(sum.of(Part::Unexplained).value, 0.625);
+    let total: f64 = sum.iter().map(|(_, share)| share.value).sum();
+    assert!((total - 1.0).abs() < 1e-12);
+    assert_eq!(sum.of(Part::Unexplained).reason, None, "the first has more of it");
+}
+
+/// A share that may be anything up to a bound is not shown as 0.
+#[test]
+fn what_is_bounded_has_no_value() {
+    let of = |value, source| Share { value, source, ..Share::default() };
+    let (none, unknown) = (of(0.0, Source::Excluded), of(0.0, Source::Bounded));
+    assert!(!unknown.has_value());
+    assert!(of(0.1, Source::Bounded).has_value());
+    assert!(of(0.0, Source::Residual).has_value());
+    // Nor is the sum of nothing and of that.
+    assert!(!none.plus(&unknown).has_value() && !unknown.plus(&none).has_value());
+    assert!(none.plus(&none).has_value());
+}
+
+/// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole).
+#[test]
+fn backend_bound_is_the_sum_of_its_parts_with_both_errors() {
+    let of = |value, low, high, source| Share { value, low, high, source, reason: None };
+    let parts = Parts {
+        core_bound: of(0.5, 0.4, 0.6, Source::Isolated),
+        memory_bound: of(0.2, 0.1, 0.5, Source::Inferred),
+        ..Parts::default()
+    };
+    let tree = parts.tree();
+    let backend = tree.iter().find(|node| node.id == "backend_bound").unwrap();
+    let Share { value, low, high, source, .. } = backend.share;
+    assert!((value - 0.7).abs() < 1e-12 && (low - 0.5).abs() < 1e-12, "{backend:?}");
+    assert_eq!((high, source), (1.0, Source::Sum));
+    assert!((parts.level1()[3] - 0.7).abs() < 1e-12);
+}
+
+fn parts(all: &[(Part, f64, f64)]) -> Parts {
+    let mut parts = Parts::default();
+    for (part, value, half) in all {
+        let share = Interval::new(*value, value - half, value + half);
+        parts.set(*part, Share::known(share, Source::Counted));
+    }
+    parts
+}
+
+/// By hand: 0.6 − 0.4 = 0.2 against √(0.12² + 0.12²) = 0.17 and √(0.15² + 0.15²) = 0.21.
+#[test]
+fn parts_within_their_errors_are_undecided() {
+    use crate::parts::Part::{CoreBound, MemoryBound, Unexplained};
+    let of = |half| bottleneck(&parts(&[(CoreBound, 0.6, half), (MemoryBound, 0.4, half)]));
+    assert_eq!((of(0.12), of(0.15)), (Some(CoreBound), None));
+    assert_eq!(bottleneck(&parts(&[(CoreBound, 0.4, 0.0), (Unexplained, 0.6, 0.0)])), None);
+    assert_eq!(bottleneck(&Parts::unknown(Reason::NoTime)), None);
+}
