@@ -8,6 +8,7 @@ use crate::documents::report_code::{
 };
 use crate::documents::report_parts::{PerFunction, Phase, Timeline};
 use pmu::Target;
+use profile::hot::half_width;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, HashSet};
@@ -341,6 +342,12 @@ impl Report {
         let value = |name: &str| self.software.get(name).copied().flatten();
         let busy = value("task_clock_ms").filter(|ms| *ms > 0.0)? / 1e3;
         Some(value("page_faults")? / busy).filter(|rate| *rate >= FAULTS)
+    }
+
+    /// Half width of the 95 % interval of a share of the samples: sampling error, if samples are independent.
+    pub fn sampling_error(&self, share: f64) -> Option<f64> {
+        let samples = self.sampled.as_ref().map(|of| of.samples).filter(|samples| *samples > 0);
+        samples.map(|samples| half_width(share, samples as f64))
     }
 
     /// An empty report.

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 const BAR: usize = 24;
 /// Letters of the parts in a bar, in order.
 const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
+/// Columns of the sampling error of a share, with the gap before it.
+const ERROR: usize = 6;
 /// Rows of each kind, unless all are asked for.
 const ROWS: usize = 5;
 /// Rows below this share are not shown.
@@ -83,7 +85,9 @@ impl Renderer<'_> {
         if shown.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "\n   share  {:<BAR$}  {kind}", "time")?;
+        let has_errors = self.report.sampled.as_ref().is_some_and(|of| of.samples > 0);
+        let gap = if has_errors { ERROR } else { 0 };
+        writeln!(self.out, "\n   share  {:gap$}{:<BAR$}  {kind}", "", "time")?;
         for (number, row) in shown.iter().enumerate() {
             let name = short(&row.name);
             let place = match kind == "function" || row.start.is_none() {
@@ -92,7 +96,9 @@ impl Renderer<'_> {
             };
             let is_brief = !self.style.verbose && (row.share < WORDS || number >= SENTENCES);
             let label = if is_brief { bottleneck(row) } else { String::new() };
-            let line = format!("  {:>6}  {}  {place}{label}", share(row.share), bar(&row.parts));
+            let (error, bar) = (self.error(row.share), bar(&row.parts));
+            let error = if has_errors { format!(" {error:<0$}", ERROR - 1) } else { error };
+            let line = format!("  {:>6}{error}  {bar}  {place}{label}", share(row.share));
             writeln!(self.out, "{}", line.trim_end())?;
             if !is_brief {
                 self.said(row)?;

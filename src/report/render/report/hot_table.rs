@@ -15,8 +15,11 @@ const NAME: usize = 48;
 /// Columns of a name that modules and places are shortened for, and bars are left out for.
 const COMFORTABLE: usize = 32;
 const LEAST: usize = 18;
-/// Columns of the share, and of the samples, with the gaps before them.
+/// As many ways to use a terminal's columns are for wide ones.
+const WIDE: usize = 2;
+/// Columns of the share, of its error, and of the samples, with the gaps before them.
 const SHARE: usize = 8;
+const ERROR: usize = 6;
 const SAMPLES: usize = 9;
 
 /// Fewest columns of the name of an inlined function, where it has more.
@@ -24,6 +27,7 @@ const LEAST_INLINED: usize = 6;
 
 /// Columns of a table.
 struct Widths {
+    error: bool,
     bar: usize,
     samples: bool,
     name: usize,
@@ -32,44 +36,57 @@ struct Widths {
 }
 
 impl Widths {
-    /// As all need, or as a terminal of the style's width has room for: bars, modules and places make room for
-    /// names.
+    /// As all need, or as a terminal of the style's width has room for: bars, errors, modules and places make room
+    /// for names.
     fn new(style: &Style, name: usize, module: usize, place: usize) -> Self {
         let most = if style.verbose { NAME } else { usize::MAX };
         if !style.fits {
-            return Self { bar: BAR, samples: true, name: name.min(most), module, place };
+            let name = name.min(most);
+            return Self { error: true, bar: BAR, samples: true, name, module, place };
         }
+        let of = |error, bar, samples, module, place| Self {
+            error,
+            bar,
+            samples,
+            name: 0,
+            module,
+            place,
+        };
         let choices = [
-            (BAR, true, module, place),
-            (BAR, true, module.min(16), place.min(24)),
-            (BAR, true, module.min(12), place.min(20)),
-            (BAR, true, module.min(12), place.min(16)),
-            (0, true, module.min(12), place.min(16)),
-            (0, true, 0, place.min(16)),
-            (0, false, 0, 0),
+            of(true, BAR, true, module, place),
+            of(true, BAR, true, module.min(16), place.min(24)),
+            of(true, BAR, true, module.min(12), place.min(20)),
+            of(true, BAR, true, module.min(12), place.min(16)),
+            of(true, 0, true, module.min(12), place.min(16)),
+            of(false, 0, true, module.min(12), place.min(16)),
+            of(false, 0, true, 0, place.min(16)),
         ];
+        let room = |(number, one): &(usize, Self)| {
+            let least = if *number < WIDE { COMFORTABLE } else { LEAST };
+            one.fixed() + name.min(least) <= style.width
+        };
+        let chosen = choices.into_iter().enumerate().find(room).map(|(_, one)| one);
+        let chosen = chosen.unwrap_or(of(false, 0, false, 0, 0));
+        let name = name.min(style.width.saturating_sub(chosen.fixed()).max(8));
+        Self { name, ..chosen }
+    }
+
+    /// Columns of all but the name.
+    fn fixed(&self) -> usize {
         let gap = |columns: usize| if columns == 0 { 0 } else { columns + 2 };
-        let fixed = |&(bar, samples, module, place): &(usize, bool, usize, usize)| {
-            let samples = if samples { SAMPLES } else { 0 };
-            // One more for a share of 100.0 %.
-            SHARE + 1 + gap(bar) + samples + gap(module) + gap(place) + 2
-        };
-        let room = |least: usize| {
-            move |c: &&(usize, bool, usize, usize)| fixed(c) + name.min(least) <= style.width
-        };
-        let (wide, narrow) = choices.split_at(2);
-        let chosen =
-            wide.iter().find(room(COMFORTABLE)).or_else(|| narrow.iter().find(room(LEAST)));
-        let chosen = chosen.unwrap_or(&choices[choices.len() - 1]);
-        let &(bar, samples, module, place) = chosen;
-        let name = name.min(style.width.saturating_sub(fixed(chosen)).max(8));
-        Self { bar, samples, name, module, place }
+        let (error, samples) =
+            (usize::from(self.error) * ERROR, usize::from(self.samples) * SAMPLES);
+        // One more for a share of 100.0 %.
+        SHARE + 1 + error + gap(self.bar) + samples + gap(self.module) + gap(self.place) + 2
     }
 
     /// A line of the table; what has no column is left out.
-    fn line(&self, cells: [&str; 6]) -> String {
-        let [share, bar, samples, name, module, place] = cells;
+    fn line(&self, cells: [&str; 7]) -> String {
+        let [share, error, bar, samples, name, module, place] = cells;
         let mut line = format!("  {share:>0$}", SHARE - 2);
+        if self.error {
+            let _ = write!(line, " {error:<0$}", ERROR - 1);
+        }
         if self.bar > 0 {
             let _ = write!(line, "  {bar:<0$}", self.bar);
         }
@@ -147,14 +164,14 @@ impl Renderer<'_> {
             widest(&modules, "module"),
             widest(places.iter().map(|p| &p.whole), "hottest line"),
         );
-        let head = widths.line(["share", "", "samples", "function", "module", "hottest line"]);
+        let head = widths.line(["share", "", "", "samples", "function", "module", "hottest line"]);
         writeln!(self.out, "{head}")?;
         for (((row, name), module), place) in rows.iter().zip(&names).zip(&modules).zip(&places) {
             let bar = self.style.bar(row.share, BAR);
             let (share, samples) = (share(row.share), row.samples.to_string());
-            let name = self.cut(name, widths.name);
+            let (error, name) = (self.error(row.share), self.cut(name, widths.name));
             let place = place.within(widths.place);
-            let line = widths.line([&share, &bar, &samples, &name, module, &place]);
+            let line = widths.line([&share, &error, &bar, &samples, &name, module, &place]);
             writeln!(self.out, "{line}")?;
         }
         let left = 1.0 - rows.iter().map(|row| row.share).sum::<f64>();
@@ -179,7 +196,7 @@ impl Renderer<'_> {
         let (of_names, of_places) =
             (widest(&names, what), widest(places.iter().map(|p| &p.whole), "hottest line"));
         let widths = Widths::new(self.style, of_names, "depth".len(), of_places);
-        let head = widths.line(["share", "", "samples", what, "depth", "hottest line"]);
+        let head = widths.line(["share", "", "", "samples", what, "depth", "hottest line"]);
         let line = |((row, whole), place): ((&&CodeRow, &String), &Shown)| {
             let bar = self.style.bar(row.share, BAR);
             let (share, samples) = (share(row.share), row.samples.to_string());
@@ -190,9 +207,16 @@ impl Renderer<'_> {
                 false => self.cut(whole, widths.name),
             };
             let depth = format!("{:>5}", row.loop_depth);
-            widths.line([&share, &bar, &samples, &block, &depth, &place.within(widths.place)])
+            let (error, place) = (self.error(row.share), place.within(widths.place));
+            widths.line([&share, &error, &bar, &samples, &block, &depth, &place])
         };
         (head, rows.iter().zip(&names).zip(&places).map(line).collect())
+    }
+
+    /// The sampling error of a share, if samples are known.
+    pub(super) fn error(&self, share: f64) -> String {
+        let error = self.report.sampling_error(share);
+        error.map_or(String::new(), |error| format!("±{:.1}", 100.0 * error))
     }
 
     /// A name in its column: whole where everything is shown.
@@ -311,9 +335,10 @@ mod tests {
             let style = Style { fits: true, width, ..Style::default() };
             for (name, module, place) in [(8, 6, 4), (48, 17, 30), (48, 48, 48), (20, 6, 12)] {
                 let widths = Widths::new(&style, name, module, place);
-                let cells = ["100.0 %", "████████", "1000000", &"n".repeat(widths.name)];
-                let [a, b, c, d] = cells;
-                let line = widths.line([a, b, c, d, &"m".repeat(module), &"p".repeat(place)]);
+                let name = "n".repeat(widths.name);
+                let [share, error, bar, samples] = ["100.0 %", "±10.0", "████████", "1000000"];
+                let (module, place) = ("m".repeat(module), "p".repeat(place));
+                let line = widths.line([share, error, bar, samples, &name, &module, &place]);
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
