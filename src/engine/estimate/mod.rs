@@ -169,7 +169,8 @@ pub fn estimate(
         last.push(CUT_SHORT.to_owned());
     }
     let disturbed = || ask.since.and_then(|since| busy(since.others()?));
-    last.extend(disturbed().filter(|_| ask.process.is_none()));
+    document.disturbed = disturbed().filter(|_| ask.process.is_none());
+    last.extend(document.disturbed.clone());
     document.notes.extend(last.clone());
     if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;

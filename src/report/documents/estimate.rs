@@ -70,6 +70,9 @@ pub struct Estimate {
     pub deterministic: Option<bool>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+    /// The one of `notes` that says what else used the machine, if that affects the numbers; not in documents.
+    #[serde(skip)]
+    pub disturbed: Option<String>,
     /// Assumptions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,

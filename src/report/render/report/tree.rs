@@ -235,13 +235,18 @@ impl Renderer<'_> {
 }
 
 impl Renderer<'_> {
-    /// The verdict; nothing if there is none.
+    /// The verdict, if there is one, and what else used the machine meanwhile.
     pub(super) fn verdict(&mut self) -> std::fmt::Result {
         let found = self.report.conclusion.as_ref().filter(|found| !found.verdict.is_empty());
-        let Some(found) = found else { return Ok(()) };
-        writeln!(self.out)?;
-        let text = self.paint("1", &found.verdict);
-        self.paragraph("", &text)
+        if let Some(found) = found {
+            writeln!(self.out)?;
+            let text = self.paint("1", &found.verdict);
+            self.paragraph("", &text)?;
+        }
+        match self.report.estimate.as_ref().and_then(|of| of.disturbed.as_ref()) {
+            Some(note) if !self.style.quiet => self.paragraph("note: ", note),
+            _ => Ok(()),
+        }
     }
 
     /// Commands that show more, each on a line of its own and whole, so that it can be copied.
@@ -267,7 +272,9 @@ impl Renderer<'_> {
         }
         if let Some(estimate) = &report.estimate {
             let assumed = if self.style.verbose { &estimate.assumed[..] } else { &[] };
-            for note in estimate.notes.iter().chain(assumed) {
+            // Beneath the verdict.
+            let is_shown = |note: &&String| estimate.disturbed.as_ref() == Some(*note);
+            for note in estimate.notes.iter().filter(|note| !is_shown(note)).chain(assumed) {
                 self.paragraph("note: ", note)?;
             }
         }
