@@ -1,12 +1,17 @@
 //! Reads the parts of ELF files that several crates need: the program headers that the loader reads, the build-id
-//! in the notes, and the functions of the unwind table.
+//! in the notes, and the entries of the unwind table.
 
-use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
+use gimli::{
+    BaseAddresses, CieOrFde, EhFrame, EndianArcSlice, FrameDescriptionEntry, RunTimeEndian,
+    UnwindOffset, UnwindSection,
+};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, FileKind, Object as _, ObjectSection as _, ReadRef, elf};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A segment of the file that is loaded into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,11 @@ impl Segment {
     /// Its addresses.
     pub fn memory(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.memory_size)
+    }
+
+    /// The addresses of the bytes that the file has.
+    pub fn in_file(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.file_size)
     }
 }
 
@@ -197,36 +207,58 @@ where
     own.map(|note| note.desc().to_vec())
 }
 
-/// The ranges of the unwind table (`.eh_frame`): one per compiled function, also in stripped files.
-pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
-    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
-    let Ok(data) = section.data() else { return Vec::new() };
-    let mut frames = EhFrame::from(EndianSlice::new(data, endian(file)));
-    frames.set_address_size(if file.is_64() { 8 } else { 4 });
-    let bases = unwind_bases(file);
-    let (mut found, mut shared) = (Vec::new(), HashMap::new());
-    let mut entries = frames.entries(&bases);
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let parsed = partial.parse(|section, bases, offset| {
-            if let Some(known) = shared.get(&offset.0) {
-                return Ok(Clone::clone(known));
-            }
-            let common = section.cie_from_offset(bases, offset)?;
-            shared.insert(offset.0, common.clone());
-            Ok(common)
-        });
-        if let Ok(entry) = parsed {
-            let start = entry.initial_address();
-            found.push(start..start.saturating_add(entry.len()));
-        }
-    }
-    found
+/// Contents of a section, shared.
+pub type Reader = EndianArcSlice<RunTimeEndian>;
+
+/// The contents `data` of a section of `file`.
+pub fn reader(file: &object::File<'_>, data: &[u8]) -> Reader {
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    EndianArcSlice::new(Arc::from(data), endian)
 }
 
-/// Byte order of a file.
-pub fn endian(file: &object::File<'_>) -> RunTimeEndian {
-    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+/// The unwind table of a file (`.eh_frame`, which is loaded and so never compressed); empty where it has none.
+///
+/// # Errors
+/// It is not in the file.
+pub fn unwind_table(file: &object::File<'_>) -> object::Result<EhFrame<Reader>> {
+    let section = file.section_by_name(".eh_frame");
+    let data = section.map(|section| section.data()).transpose()?.unwrap_or_default();
+    let mut table = EhFrame::from(reader(file, data));
+    table.set_address_size(if file.is_64() { 8 } else { 4 });
+    if file.architecture() == object::Architecture::Aarch64 {
+        table.set_vendor(gimli::Vendor::AArch64);
+    }
+    Ok(table)
+}
+
+/// The entries of an unwind table, one per function; after one that is cut off, none.
+pub fn unwind_entries<S: UnwindSection<Reader>>(
+    table: &S,
+    bases: &BaseAddresses,
+) -> impl Iterator<Item = gimli::Result<FrameDescriptionEntry<Reader>>> {
+    // Thousands share one, which may be long in a made file.
+    let mut shared = HashMap::new();
+    table.entries(bases).filter_map(move |entry| match entry {
+        Err(error) => Some(Err(error)),
+        Ok(CieOrFde::Cie(_)) => None,
+        Ok(CieOrFde::Fde(partial)) => Some(partial.parse(|table, bases, offset| {
+            let known = shared.entry(UnwindOffset::into(offset));
+            Ok(match known {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(table.cie_from_offset(bases, offset)?),
+            }
+            .clone())
+        })),
+    })
+}
+
+/// The ranges of the unwind table, as far as it can be read: one per compiled function, also in stripped files.
+pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
+    let Ok(table) = unwind_table(file) else { return Vec::new() };
+    let bases = unwind_bases(file);
+    let entries = unwind_entries(&table, &bases).filter_map(Result::ok);
+    let start_and_length = entries.map(|entry| (entry.initial_address(), entry.len()));
+    start_and_length.map(|(start, length)| start..start.saturating_add(length)).collect()
 }
 
 /// Addresses of the sections that pointers in an unwind table may be relative to.

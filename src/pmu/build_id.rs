@@ -1,4 +1,5 @@
-//! Reads build-ids: of a file, of the running kernel, in ELF notes.
+//! Reads build-ids: of a file, of the running kernel, in ELF notes; without `isa::elf`, since what counts and samples
+//! does not depend on the analysis of code (docs/architecture.md).
 
 use object::{Object, ReadCache};
 use std::fs::File;

@@ -18,7 +18,7 @@ use object::{
 };
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 
 /// The program's memory as loaded: what the analysis may read apart from the function's own code.
 pub trait Memory {
@@ -51,9 +51,8 @@ impl Memory for () {
 #[derive(Debug)]
 pub struct Image<D> {
     data: D,
-    segments: Vec<Segment>,
-    /// Ranges that are read-only after relocation (RELRO).
-    relro: Vec<Range<u64>>,
+    /// Its segments; those whose bytes the file lacks have none.
+    pub layout: Layout,
     /// Words that the dynamic linker writes; `None` if the file does not determine the value.
     relocated: BTreeMap<u64, Option<u64>>,
     /// Addresses of functions that never return, and of words that the dynamic linker points to such
@@ -101,19 +100,24 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
             return Err(NoImage::Other(file.architecture()));
         }
         let layout = layout::<FileHeader64<Endianness>, _>((*data).as_ref());
-        let Layout { segments, mut relro, .. } = layout.map_err(NoImage::NoElf)?;
+        let mut layout = layout.map_err(NoImage::NoElf)?;
         // Relocations are found through sections; without them, the values of RELRO words are unknown.
         if file.sections().next().is_none() {
-            relro.clear();
+            layout.relro.clear();
+        }
+        for segment in &mut layout.segments {
+            if file.data().read_bytes_at(segment.offset, segment.file_size).is_err() {
+                segment.file_size = 0;
+            }
         }
         let (relocated, no_return) = (relocated(&file), no_return(&file));
-        Ok(Self { data, segments, relro, relocated, no_return })
+        Ok(Self { data, layout, relocated, no_return })
     }
 
     /// The bytes of executable code from `start` to `end`; `None` unless a single segment has them all.
     pub fn code(&self, start: u64, end: u64) -> Option<&[u8]> {
         let length = end.checked_sub(start)?;
-        let executable = self.segments.iter().filter(|segment| segment.executable);
+        let executable = self.layout.segments.iter().filter(|segment| segment.executable);
         executable.filter_map(|segment| self.bytes(segment, start, length)).next()
     }
 
@@ -124,13 +128,21 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
         self.of(segment).get(offset..end)
     }
 
-    fn of(&self, segment: &Segment) -> &[u8] {
+    /// The file's bytes of a segment.
+    pub fn of(&self, segment: &Segment) -> &[u8] {
         let data = (*self.data).as_ref();
         data.read_bytes_at(segment.offset, segment.file_size).unwrap_or_default()
     }
 
+    /// The file's bytes from an address to the end of its segment.
+    pub fn rest(&self, address: u64) -> &[u8] {
+        let Some(segment) = self.segment(address) else { return &[] };
+        let offset = usize::try_from(address - segment.address).unwrap_or(usize::MAX);
+        self.of(segment).get(offset..).unwrap_or_default()
+    }
+
     fn segment(&self, address: u64) -> Option<&Segment> {
-        self.segments.iter().find(|segment| segment.memory().contains(&address))
+        self.layout.segments.iter().find(|segment| segment.memory().contains(&address))
     }
 }
 
@@ -179,7 +191,7 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
     fn read(&self, address: u64, length: usize) -> Option<Vec<u8>> {
         let end = address.checked_add(length as u64)?;
         let segment = self.segment(address).filter(|segment| end <= segment.memory().end)?;
-        let relro = || self.relro.iter().any(|r| r.start <= address && end <= r.end);
+        let relro = || self.layout.relro.iter().any(|r| r.start <= address && end <= r.end);
         if segment.writable && !relro() {
             return None;
         }
@@ -213,10 +225,7 @@ impl<D: Deref<Target: AsRef<[u8]>>> Memory for Image<D> {
             return self.no_return.is_empty();
         }
         // A stub of the procedure linkage table: optionally `endbr64`, then `jmp [rip+word]`.
-        let Some(segment) = self.segment(callee) else { return true };
-        let offset = usize::try_from(callee - segment.address).unwrap_or(usize::MAX);
-        let code = self.of(segment).get(offset..).unwrap_or_default();
-        let mut decoder = Decoder::with_ip(64, code, callee, DecoderOptions::NONE);
+        let mut decoder = Decoder::with_ip(64, self.rest(callee), callee, DecoderOptions::NONE);
         let jump = decoder.iter().take(2).find(|i| i.mnemonic() == Mnemonic::Jmp);
         let word = jump.filter(iced_x86::Instruction::is_ip_rel_memory_operand);
         !word.is_some_and(|jump| self.no_return.contains(&jump.ip_rel_memory_address()))
@@ -269,6 +278,7 @@ fn never_returns(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
 
     fn segment(memory: Range<u64>, bytes: u64, writable: bool) -> Segment {
         let (address, memory_size) = (memory.start, memory.end - memory.start);
@@ -280,11 +290,14 @@ mod tests {
         let data: Vec<u8> = (0..0x28).collect();
         let image = Image {
             data: &data,
-            segments: vec![
-                segment(0x1000..0x1028, 0x20, false),
-                segment(0x2000..0x2040, 0x20, true),
-            ],
-            relro: std::iter::once(0x2000..0x2010).collect(),
+            layout: Layout {
+                segments: vec![
+                    segment(0x1000..0x1028, 0x20, false),
+                    segment(0x2000..0x2040, 0x20, true),
+                ],
+                relro: std::iter::once(0x2000..0x2010).collect(),
+                ..Layout::default()
+            },
             relocated: BTreeMap::from([(0x1008, Some(0x1122_3344_5566_7788)), (0x1018, None)]),
             no_return: HashSet::new(),
         };

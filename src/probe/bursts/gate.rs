@@ -7,12 +7,12 @@ use crate::emit::{PART, RECORD, RECORDS, countdown};
 use crate::patch::Shared;
 use crate::plan::PAGE;
 use crate::process::{Mapping, mappings};
-use object::elf::{PF_W, PT_LOAD};
-use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, ReadCache};
+use isa::elf::Layout;
+use object::ReadCache;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -325,15 +325,10 @@ impl Memory {
 /// Bytes of whole pages by which a file's last segment is longer in memory than in the file.
 fn zeros(path: &str) -> u64 {
     let Ok(file) = File::open(path) else { return 0 };
-    let cache = ReadCache::new(file);
-    let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return 0 };
-    let endian = elf.endian();
-    let pages = |bytes: u64| bytes.div_ceil(PAGE);
-    let mut loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
-    loaded.rfind(|h| h.p_flags(endian).contains(PF_W)).map_or(0, |h| {
-        let start = h.p_vaddr(endian);
-        let (file, memory) = (h.p_filesz(endian), h.p_memsz(endian));
-        let end = |bytes: u64| pages(start.saturating_add(bytes));
-        end(memory).saturating_sub(end(file)).saturating_mul(PAGE)
+    let Ok(layout) = Layout::read(&ReadCache::new(file)) else { return 0 };
+    layout.segments.iter().rfind(|segment| segment.writable).map_or(0, |segment| {
+        let pages = |range: Range<u64>| range.end.div_ceil(PAGE);
+        let more = pages(segment.memory()).saturating_sub(pages(segment.in_file()));
+        more.saturating_mul(PAGE)
     })
 }

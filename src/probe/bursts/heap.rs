@@ -244,7 +244,7 @@ impl Callers {
         let caller = found.and_then(|mapping| {
             let file = self.file(Path::new(&mapping.path));
             let offset = call - mapping.start + mapping.offset;
-            let address = self.frames[file].as_ref()?.address(offset)? + 1;
+            let address = self.frames[file].as_ref()?.layout.address_of(offset)?.checked_add(1)?;
             Some(Caller { file: file as u32, address })
         });
         self.places.insert(address, caller);
@@ -255,7 +255,7 @@ impl Callers {
         let known = self.paths.iter().position(|known| known == path);
         known.unwrap_or_else(|| {
             self.paths.push(path.to_owned());
-            self.frames.push(Frames::read(path).ok());
+            self.frames.push(Frames::read(path));
             self.paths.len() - 1
         })
     }

@@ -1,8 +1,9 @@
 //! The request of a capture, with its limits; addresses of an ELF file (p_vaddr), and offsets in it.
 
+use isa::elf::Layout;
 use object::elf::{DF_1_PIE, DT_FLAGS_1, DT_SONAME, Dyn64, PT_INTERP};
 use object::read::elf::{Dyn as _, ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectKind, ObjectSegment as _};
+use object::{Endianness, Object as _, ObjectKind};
 use pmu::Command;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -133,18 +134,15 @@ pub fn place(path: &Path, place: Place) -> Result<(u64, u64)> {
     let failed = || Error::failed(format!("cannot read {}", path.display()));
     let data =
         tma::files::read(path, tma::files::LONGEST_PROGRAM).map_err(|e| failed().because(e))?;
-    let file = object::File::parse(&*data).map_err(|e| {
-        failed()
-            .because(format!("it is not an ELF file: {e}"))
-            .hint("give a program or shared library")
-    })?;
-    let found = file.segments().find_map(|segment| {
-        let ((offset, size), address) = (segment.file_range(), segment.address());
+    let layout = Layout::read(&*data)
+        .map_err(|why| failed().because(why).hint("give a program or shared library"))?;
+    let found = layout.segments.iter().find_map(|segment| {
         let within = match place {
-            Place::Address(at) => at.checked_sub(address)?,
-            Place::Offset(at) => at.checked_sub(offset)?,
+            Place::Address(at) => at.checked_sub(segment.address)?,
+            Place::Offset(at) => at.checked_sub(segment.offset)?,
         };
-        (within < size).then_some((address + within, offset + within))
+        let is_inside = within < segment.file_size;
+        is_inside.then_some((segment.address + within, segment.offset + within))
     });
     let (Place::Address(at) | Place::Offset(at)) = place;
     found.ok_or_else(|| failed().because(format!("no segment of it contains {at:#x}")))

@@ -2,8 +2,9 @@
 //! possible relative jumps and calls, addresses in data or code, relocations, symbols, landing
 //! pads.
 
-use super::module::{Addresses, Module, Segment};
+use super::module::{Addresses, Module};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
+use isa::elf::Segment;
 use std::ops::Range;
 
 /// Distance of a short jump, including its own two bytes.
@@ -20,8 +21,8 @@ impl Module {
             found.extend(self.named.within(range));
             found.extend(self.pads.within(range));
         }
-        for segment in &self.segments {
-            let bytes = self.of(segment);
+        for segment in &self.image.layout.segments {
+            let bytes = self.image.of(segment);
             // Otherwise an address in data has a relocation.
             if self.is_fixed || segment.writable {
                 words(segment, bytes, ranges, &mut found);
@@ -50,10 +51,10 @@ impl Module {
         found: &mut Vec<u64>,
     ) -> Vec<Range<u64>> {
         let mut other = Vec::new();
-        let mut end = segment.memory.start;
-        let inside =
-            |f: &&Range<u64>| segment.memory.contains(&f.start) && f.end <= segment.memory.end;
-        let last = segment.memory.end..segment.memory.end;
+        let all = segment.in_file();
+        let mut end = all.start;
+        let inside = |f: &&Range<u64>| all.contains(&f.start) && f.end <= all.end;
+        let last = all.end..all.end;
         for function in self.functions.iter().filter(inside).chain([&last]) {
             let gap = end..function.start;
             if !is_padding(segment, bytes, &gap) {
@@ -75,7 +76,7 @@ impl Module {
 
 /// The bytes at a range of addresses.
 fn part<'b>(segment: &Segment, bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
-    let inside = |address: u64| address.saturating_sub(segment.memory.start) as usize;
+    let inside = |address: u64| address.saturating_sub(segment.address) as usize;
     bytes.get(inside(range.start)..inside(range.end)).unwrap_or_default()
 }
 
@@ -119,7 +120,7 @@ fn within(ranges: &[Range<u64>], address: u64) -> Option<usize> {
 
 /// Adds words that are addresses in `ranges`.
 fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
-    let skip = segment.memory.start.wrapping_neg() as usize & 3;
+    let skip = segment.address.wrapping_neg() as usize & 3;
     for word in bytes.get(skip..).unwrap_or_default().windows(8).step_by(4) {
         let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
         if within(ranges, word).is_some() {
@@ -172,8 +173,8 @@ fn short(
     other: &[Range<u64>],
     found: &mut Vec<u64>,
 ) {
-    let low = range.start.saturating_sub(SHORT + 2 * LONGEST).max(segment.memory.start);
-    let high = range.end.saturating_add(SHORT).min(segment.memory.end);
+    let low = range.start.saturating_sub(SHORT + 2 * LONGEST).max(segment.address);
+    let high = range.end.saturating_add(SHORT).min(segment.in_file().end);
     let near = &other[other.partition_point(|gap| gap.end <= low)..];
     let mut near = near.iter().take_while(|gap| gap.start < high);
     if !near.any(|gap| gap.start != range.start) {
@@ -183,7 +184,7 @@ fn short(
     let starts = (low..(low + LONGEST).min(range.start)).chain([range.end]).chain(symbols);
     for start in starts.filter(|start| (low..high).contains(start) && !range.contains(start)) {
         let end = if start < range.start { range.start } else { high };
-        let inside = |address: u64| (address - segment.memory.start) as usize;
+        let inside = |address: u64| (address - segment.address) as usize;
         let code = bytes.get(inside(start)..inside(end)).unwrap_or_default();
         let decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
         let jumps = decoder.into_iter().filter(|i| i.op0_kind() == OpKind::NearBranch64);

@@ -3,8 +3,9 @@
 use super::names::{contents, named, stubs};
 use super::no_code::{NoCode, foreign};
 use super::unwind::landing_pads;
+use isa::elf::Segment;
 use isa::flow::Image;
-use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
+use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{
     Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
@@ -17,25 +18,10 @@ use std::sync::Arc;
 /// `DF_TEXTREL` (ELF gABI, dynamic section).
 const DF_TEXTREL: u64 = 4;
 
-/// A loadable segment.
-#[derive(Debug, Clone)]
-pub(super) struct Segment {
-    /// Addresses of the bytes that the file has.
-    pub memory: Range<u64>,
-    /// Their offsets in the file.
-    pub file: Range<usize>,
-    /// Whether it is executable.
-    pub executable: bool,
-    /// Whether it is writable.
-    pub writable: bool,
-}
-
 /// An ELF file whose code is probed. Addresses are p_vaddr.
 pub struct Module {
-    data: Arc<Vec<u8>>,
     /// Its memory.
     pub image: Image<Arc<Vec<u8>>>,
-    pub(super) segments: Vec<Segment>,
     /// It is not position-independent: loaded at its own addresses.
     pub is_fixed: bool,
     /// Addresses in relocations, symbols and the header.
@@ -56,24 +42,21 @@ impl Module {
         let data = Arc::new(data);
         let image = Image::new(Arc::clone(&data))?;
         let elf = ElfFile64::<Endianness>::parse(&**data).map_err(NoCode::Damaged)?;
-        let segments = segments(&elf)?;
+        if has_text_relocations(&elf) {
+            return Err(NoCode::TextRelocations);
+        }
+        if image.layout.segments.iter().any(|s| s.writable && s.executable) {
+            return Err(NoCode::WritableCode);
+        }
         let general = object::File::parse(&**data).map_err(NoCode::Damaged)?;
         if general.section_by_name("__rseq_cs").is_some_and(|s| s.size() > 0) {
             return Err(NoCode::Restartable);
         }
-        let bytes = |address: u64| {
-            let segment = segments.iter().find(|s| s.memory.contains(&address));
-            let rest = segment.and_then(|s| {
-                let skipped = usize::try_from(address - s.memory.start).ok()?;
-                data.get(s.file.start + skipped..s.file.end)
-            });
-            rest.unwrap_or_default()
-        };
         let mut functions: Vec<Range<u64>> =
             named(&general).into_iter().map(|function| function.range).collect();
         functions.extend(stubs(&general));
         functions.sort_by_key(|range| range.start);
-        let pads = landing_pads(&general, &bytes)?.into_iter().collect();
+        let pads = landing_pads(&general, &image)?.into_iter().collect();
         let mut named = Vec::new();
         let symbols = elf.symbols().chain(elf.dynamic_symbols());
         named.extend(symbols.filter(|s| s.is_definition()).map(|s| s.address()));
@@ -81,25 +64,18 @@ impl Module {
         named.extend(relocated(&elf));
         let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
         let named = named.into_iter().collect();
-        Ok(Self { image, segments, is_fixed, named, pads, functions, data: Arc::clone(&data) })
-    }
-
-    /// The bytes of a segment.
-    pub(super) fn of(&self, segment: &Segment) -> &[u8] {
-        self.data.get(segment.file.clone()).unwrap_or_default()
+        Ok(Self { image, is_fixed, named, pads, functions })
     }
 
     /// The offset in the file of the code at an address.
     pub fn offset(&self, address: u64) -> Option<u64> {
-        let holds = |s: &&Segment| s.executable && s.memory.contains(&address);
-        let segment = self.segments.iter().find(holds)?;
-        Some(address - segment.memory.start + segment.file.start as u64)
+        self.image.layout.offset_of(address)
     }
 
     /// First addresses and bytes of its executable segments.
     pub fn executable(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let all = self.segments.iter().filter(|segment| segment.executable);
-        all.map(|segment| (segment.memory.start, self.of(segment)))
+        let all = self.image.layout.segments.iter().filter(|segment| segment.executable);
+        all.map(|segment| (segment.address, self.image.of(segment)))
     }
 
     /// The bytes of code at a range of addresses.
@@ -109,53 +85,19 @@ impl Module {
 
     /// All its addresses.
     pub fn extent(&self) -> Range<u64> {
-        let start = self.segments.iter().map(|s| s.memory.start).min().unwrap_or(0);
-        start..self.segments.iter().map(|s| s.memory.end).max().unwrap_or(start)
+        let all = || self.image.layout.segments.iter().map(Segment::in_file);
+        let start = all().map(|range| range.start).min().unwrap_or(0);
+        start..all().map(|range| range.end).max().unwrap_or(start)
     }
 }
 
-/// The loadable segments.
-fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, NoCode> {
+fn has_text_relocations(elf: &ElfFile64<'_, Endianness>) -> bool {
     let endian = elf.endian();
-    let mut all = Vec::new();
-    for header in elf.elf_program_headers() {
-        let flags = header.p_flags(endian);
-        if header.p_type(endian) == PT_DYNAMIC {
-            refuse_text_relocations(elf, header)?;
-        }
-        if header.p_type(endian) != PT_LOAD {
-            continue;
-        }
-        if flags.contains(PF_W) && flags.contains(PF_X) {
-            return Err(NoCode::WritableCode);
-        }
-        let bytes = header.data(endian, elf.data()).unwrap_or_default().len();
-        let offset = usize::try_from(header.p_offset(endian)).unwrap_or(usize::MAX);
-        let start = header.p_vaddr(endian);
-        all.push(Segment {
-            memory: start..start.saturating_add(bytes as u64),
-            file: offset..offset.saturating_add(bytes),
-            executable: flags.contains(PF_X),
-            writable: flags.contains(PF_W),
-        });
-    }
-    Ok(all)
-}
-
-fn refuse_text_relocations(
-    elf: &ElfFile64<'_, Endianness>,
-    header: &object::elf::ProgramHeader64<Endianness>,
-) -> Result<(), NoCode> {
-    let endian = elf.endian();
-    let entries = header.dynamic(endian, elf.data()).ok().flatten().unwrap_or_default();
-    for entry in entries {
-        let tag = entry.d_tag.get(endian);
-        let value = entry.d_val.get(endian);
-        if tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL != 0) {
-            return Err(NoCode::TextRelocations);
-        }
-    }
-    Ok(())
+    let headers = elf.elf_program_headers().iter();
+    let entries = headers.filter_map(|h| h.dynamic(endian, elf.data()).ok().flatten()).flatten();
+    entries
+        .map(|entry| (entry.d_tag.get(endian), entry.d_val.get(endian)))
+        .any(|(tag, value)| tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL != 0))
 }
 
 /// Addresses that the loader writes into data, as in tables of labels and functions.

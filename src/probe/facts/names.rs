@@ -2,7 +2,7 @@
 //! sys/sdt.h, as `tdtool`'s markers have).
 
 use super::no_code::{NoCode, foreign};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
+use isa::elf::unwind_ranges;
 use isa::program::preference;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::collections::BTreeMap;
@@ -60,7 +60,8 @@ pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
         }
     }
     let stubs = stubs(file);
-    let mut ranges: BTreeMap<u64, u64> = unwind_table(file).into_iter().collect();
+    let ranges = unwind_ranges(file).into_iter();
+    let mut ranges: BTreeMap<u64, u64> = ranges.map(|range| (range.start, range.end)).collect();
     for (start, (_, size)) in &names {
         ranges.entry(*start).or_insert(start.saturating_add(*size));
     }
@@ -81,25 +82,6 @@ pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
 pub(super) fn stubs(file: &object::File<'_>) -> Vec<Range<u64>> {
     let sections = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")));
     sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect()
-}
-
-/// Start and end of functions in the unwind table, as far as it is readable.
-fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
-    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
-    let Ok(data) = section.uncompressed_data() else { return Vec::new() };
-    let mut frames = EhFrame::new(&data, LittleEndian);
-    frames.set_address_size(8);
-    let text = file.section_by_name(".text").map_or(0, |section| section.address());
-    let bases = BaseAddresses::default().set_eh_frame(section.address()).set_text(text);
-    let mut entries = frames.entries(&bases);
-    let mut found = Vec::new();
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
-        let start = entry.initial_address();
-        found.push((start, start.saturating_add(entry.len())));
-    }
-    found
 }
 
 /// Contents of a file of bounded length.

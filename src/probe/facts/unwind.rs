@@ -5,60 +5,43 @@
 use super::names::contents;
 use super::no_code::NoCode;
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, Pointer, Register, RegisterRule,
-    UnwindContext, UnwindSection as _,
+    BaseAddresses, CfaRule, EhFrame, Pointer, Register, RegisterRule, UnwindContext,
+    UnwindSection as _,
 };
-use object::elf::PT_LOAD;
-use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object, ObjectSection as _};
+use isa::elf::{Layout, unwind_bases, unwind_entries, unwind_table};
+use isa::flow::Image;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// `DW_EH_PE_omit`.
 const OMIT: u8 = 0xff;
 /// `DW_EH_PE_pcrel`, in the upper four bits.
 const RELATIVE: u8 = 0x10;
 
-/// All landing pads of a file. `bytes` returns the file's bytes from an address on.
+/// All landing pads of a file.
 ///
 /// # Errors
 /// A table cannot be read: a pad may be missing.
-pub fn landing_pads<'d>(
-    file: &object::File<'d>,
-    bytes: &dyn Fn(u64) -> &'d [u8],
+pub fn landing_pads(
+    file: &object::File<'_>,
+    image: &Image<Arc<Vec<u8>>>,
 ) -> Result<BTreeSet<u64>, NoCode> {
     let mut pads = BTreeSet::new();
-    let Some(section) = file.section_by_name(".eh_frame") else { return Ok(pads) };
-    let unreadable = |_| NoCode::UnwindTable;
-    let data = section.uncompressed_data().map_err(NoCode::Section)?;
-    let mut frames = EhFrame::new(&data, LittleEndian);
-    frames.set_address_size(8);
-    let bases = bases(file);
-    let mut entries = frames.entries(&bases);
-    while let Some(entry) = entries.next().map_err(unreadable)? {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let entry = partial.parse(EhFrame::cie_from_offset).map_err(unreadable)?;
+    let (frames, bases) = (unwind_table(file).map_err(NoCode::Section)?, unwind_bases(file));
+    for entry in unwind_entries(&frames, &bases) {
+        let entry = entry.map_err(|_| NoCode::UnwindTable)?;
         let table = match entry.lsda() {
             None => continue,
             Some(Pointer::Direct(0)) => continue,
             Some(Pointer::Direct(address)) => address,
             Some(Pointer::Indirect(_)) => return Err(NoCode::IndirectExceptions),
         };
-        let mut reader = Reader { bytes: bytes(table), address: table };
+        let mut reader = Reader { bytes: image.rest(table), address: table };
         let found = reader.pads(entry.initial_address(), &mut pads);
         found.ok_or(NoCode::Exceptions(table))?;
     }
     Ok(pads)
-}
-
-/// Addresses of sections that pointers in the unwind table are relative to.
-fn bases<'d>(file: &impl Object<'d>) -> BaseAddresses {
-    let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
-    BaseAddresses::default()
-        .set_eh_frame(address_of(".eh_frame"))
-        .set_text(address_of(".text"))
-        .set_got(address_of(".got"))
 }
 
 struct Reader<'a> {
@@ -163,44 +146,26 @@ pub struct Frame {
 
 /// The unwind table of a file.
 pub struct Frames {
-    table: Vec<u8>,
+    table: EhFrame<isa::elf::Reader>,
     bases: BaseAddresses,
-    /// Offsets in the file, and the address (p_vaddr) of the first.
-    segments: Vec<(Range<u64>, u64)>,
+    /// The segments of the file.
+    pub layout: Layout,
 }
 
 impl Frames {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// It is no ELF file of 64 bits.
-    pub fn read(path: &Path) -> Result<Self, NoCode> {
-        let data = contents(path)?;
-        let elf = ElfFile64::<Endianness>::parse(&*data).map_err(NoCode::Damaged)?;
-        let endian = elf.endian();
-        let loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
-        let segments = loaded.map(|header| {
-            let offset = header.p_offset(endian);
-            (offset..offset.saturating_add(header.p_filesz(endian)), header.p_vaddr(endian))
-        });
-        let section = elf.section_by_name(".eh_frame");
-        let table = section.as_ref().and_then(|s| s.uncompressed_data().ok()).unwrap_or_default();
-        Ok(Self { table: table.into_owned(), bases: bases(&elf), segments: segments.collect() })
-    }
-
-    /// The address (p_vaddr) of an offset of the file.
-    pub fn address(&self, offset: u64) -> Option<u64> {
-        let (range, start) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
-        start.checked_add(offset - range.start)
+    /// Reads an ELF file; `None` if it is none that can be read.
+    pub fn read(path: &Path) -> Option<Self> {
+        let data = contents(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let (table, bases) = (unwind_table(&file).ok()?, unwind_bases(&file));
+        Some(Self { table, bases, layout: Layout::read(&*data).ok()? })
     }
 
     /// The frame at an instruction (p_vaddr); `None` if unknown or not of this form.
     pub fn at(&self, address: u64) -> Option<Frame> {
-        let mut frames = EhFrame::new(&self.table, LittleEndian);
-        frames.set_address_size(8);
-        let mut context = UnwindContext::new();
-        let cie = EhFrame::cie_from_offset;
-        let row = frames.unwind_info_for_address(&self.bases, &mut context, address, cie).ok()?;
+        let (mut context, cie) = (UnwindContext::new(), EhFrame::cie_from_offset);
+        let row = self.table.unwind_info_for_address(&self.bases, &mut context, address, cie);
+        let row = row.ok()?;
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
         let base = match register {
             RSP => Base::Stack,

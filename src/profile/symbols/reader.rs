@@ -5,13 +5,14 @@ use crate::files::{Files, Place};
 use crate::unwind;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{DebuggingInformationEntry, Dwarf, DwarfPackage, Reader as _, UnitRef};
+use isa::elf;
 use object::CompressedData;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(super) use crate::unwind::Reader;
+pub(super) use isa::elf::Reader;
 
 /// An entry of debug information.
 pub(super) type Entry = DebuggingInformationEntry<Reader>;
@@ -27,7 +28,7 @@ pub(super) fn section(file: &object::File<'_>, name: &str, files: &Files) -> Rea
         let size = compressed.uncompressed_size;
         size <= most && files.take(size).is_ok()
     };
-    unwind::section(file, name, is_fine).unwrap_or_else(unwind::empty)
+    unwind::section(file, name, is_fine).unwrap_or_else(|| elf::reader(file, &[]))
 }
 
 /// Whether the code of an entry is at an address.
@@ -107,7 +108,7 @@ fn package(program: &Place, files: &Files) -> Option<DwarfPackage<Reader>> {
     let data = files.read(&place.open().ok()?).ok()?;
     let file = object::File::parse(&*data).ok()?;
     let section = |id| Ok::<_, gimli::Error>(dwo_section(&file, id, files));
-    DwarfPackage::load(section, unwind::empty()).ok()
+    DwarfPackage::load(section, elf::reader(&file, &[])).ok()
 }
 
 fn dwo_section(file: &object::File<'_>, id: gimli::SectionId, files: &Files) -> Reader {

@@ -7,17 +7,17 @@
 mod row;
 
 use gimli::{
-    BaseAddresses, CieOrFde, DebugFrame, DebugFrameOffset, EhFrame, EhFrameOffset, EndianArcSlice,
-    RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection,
+    BaseAddresses, DebugFrame, DebugFrameOffset, EhFrame, EhFrameOffset, UnwindContext,
+    UnwindSection,
 };
-use isa::elf::{endian, unwind_bases};
+use isa::elf::{Reader, reader, unwind_bases, unwind_entries, unwind_table};
 use object::{CompressedData, Object as _, ObjectSection as _};
 use row::Row;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use row::{Cfa, Processor, Reader, Registers, Stack, Stop};
+pub(crate) use row::{Cfa, Processor, Registers, Stack, Stop};
 
 /// Largest entry that is read, in bytes: those of compilers have hundreds.
 const LONGEST_ENTRY: usize = 1 << 20;
@@ -52,19 +52,16 @@ enum Place {
 impl Table {
     /// Unwind tables of `program`; `debug` is its separate debug file.
     pub fn new(program: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
-        let bases = unwind_bases(program);
-        let read = |file, name| section(file, name, |c| c.uncompressed_size <= LARGEST);
-        let separate = read(program, ".debug_frame");
-        let separate = separate.or_else(|| read(debug?, ".debug_frame"));
-        let mut loaded = EhFrame::from(read(program, ".eh_frame").unwrap_or_else(empty));
-        let mut separate = DebugFrame::from(separate.unwrap_or_else(empty));
-        let size = if program.is_64() { 8 } else { 4 };
-        loaded.set_address_size(size);
-        separate.set_address_size(size);
+        let read = |file| section(file, ".debug_frame", |c| c.uncompressed_size <= LARGEST);
+        let none = || reader(program, &[]);
+        let separate = read(program).or_else(|| read(debug?));
+        let mut separate = DebugFrame::from(separate.unwrap_or_else(none));
+        separate.set_address_size(if program.is_64() { 8 } else { 4 });
         if program.architecture() == object::Architecture::Aarch64 {
-            loaded.set_vendor(gimli::Vendor::AArch64);
             separate.set_vendor(gimli::Vendor::AArch64);
         }
+        let loaded = unwind_table(program).unwrap_or_else(|_| EhFrame::from(none()));
+        let bases = unwind_bases(program);
         Self { loaded, separate, bases, entries: None, rows: HashMap::new() }
     }
 
@@ -112,10 +109,6 @@ impl Table {
     }
 }
 
-pub(crate) fn empty() -> Reader {
-    EndianArcSlice::new(Arc::from([]), RunTimeEndian::Little)
-}
-
 /// A section, decompressed if its size is fine; none where it is missing, empty or cannot be read.
 pub(crate) fn section(
     file: &object::File<'_>,
@@ -124,7 +117,7 @@ pub(crate) fn section(
 ) -> Option<Reader> {
     let compressed = file.section_by_name(name)?.compressed_data().ok().filter(is_fine)?;
     let data = compressed.decompress().ok().filter(|data| !data.is_empty())?;
-    Some(EndianArcSlice::new(Arc::from(&*data), endian(file)))
+    Some(reader(file, &data))
 }
 
 fn entries<S: UnwindSection<Reader>>(
@@ -132,29 +125,13 @@ fn entries<S: UnwindSection<Reader>>(
     bases: &BaseAddresses,
     place: impl Fn(usize) -> Place,
 ) -> Vec<Entry> {
-    let mut all = Vec::new();
-    // Thousands share one, which may be long in a made file.
-    let mut shared: HashMap<usize, _> = HashMap::new();
-    let mut entries = section.entries(bases);
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        let parsed = partial.parse(|section, bases, offset| {
-            if let Some(known) = shared.get(&UnwindOffset::into(offset)) {
-                return Ok(Clone::clone(known));
-            }
-            let common = section.cie_from_offset(bases, offset)?;
-            shared.insert(UnwindOffset::into(offset), common.clone());
-            Ok(common)
-        });
-        if let Ok(own) = parsed {
-            let (start, end) = (own.initial_address(), own.end_address());
-            // Linkers leave entries of discarded functions at address 0.
-            if start > 0 && start < end {
-                all.push(Entry { start, end, place: place(own.offset()) });
-            }
-        }
-    }
-    all
+    let all = unwind_entries(section, bases).filter_map(Result::ok).map(|entry| Entry {
+        start: entry.initial_address(),
+        end: entry.end_address(),
+        place: place(entry.offset()),
+    });
+    // Linkers leave entries of discarded functions at address 0.
+    all.filter(|entry| entry.start > 0 && entry.start < entry.end).collect()
 }
 
 fn row<S: UnwindSection<Reader>>(

@@ -3,11 +3,10 @@
 
 use crate::sample::Sample;
 use gimli::{
-    CfaRule, Encoding, EndianArcSlice, EvaluationResult, Expression, RegisterRule, RunTimeEndian,
-    UnwindExpression, UnwindSection, UnwindTableRow, Value,
+    CfaRule, Encoding, EvaluationResult, Expression, RegisterRule, UnwindExpression, UnwindSection,
+    UnwindTableRow, Value,
 };
-
-pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;
+use isa::elf::Reader;
 
 /// Most operations of one expression: those of compilers have some dozen.
 const MOST_OPERATIONS: u32 = 1000;
