@@ -76,6 +76,10 @@ fn of_known(all: &[Evidence]) -> Parts {
             parts.set(part, share(excess, Source::Isolated));
         }
     }
+    if known.loads.value > 0.0 {
+        parts.set(Part::MemoryBound, share(known.loads, Source::Isolated));
+        parts.set(Part::L1Bound, share(known.loads, Source::Isolated));
+    }
     attribute(&left, &mut parts);
     known.without_bound(&mut parts);
     parts.tightened()
@@ -105,6 +109,19 @@ fn part_of(evidence: &Evidence) -> Option<Part> {
     }
 }
 
+/// Share of the latency of loads in a chain with other instructions in which nothing else executes, at least: only such
+/// cycles are Memory Bound in Intel's tree, while AMD's has all in which the oldest instruction is a load.
+const IDLE: f64 = 0.5;
+
+/// Divides what a piece takes behind the front end: loads that wait for L1 or stores, and everything else.
+fn waiting(excess: Interval, loads: f64) -> (Interval, Interval) {
+    let sure = if loads < 1.0 { IDLE * loads } else { loads };
+    let of = |share: f64, low: f64, high: f64| {
+        Interval::new(share * excess.value, low * excess.low, high * excess.high)
+    };
+    (of(loads, sure, loads), of(1.0 - loads, 1.0 - loads, 1.0 - sure))
+}
+
 /// The shares that are known in themselves.
 #[derive(Default)]
 struct Known {
@@ -113,6 +130,8 @@ struct Known {
     /// Time in isolation beyond retiring, by its bound there.
     front: Interval,
     core: Interval,
+    /// Of what is behind the front end: loads that wait for L1 or for stores.
+    loads: Interval,
     unknown: Interval,
     /// Time in isolation, or the least of it, where it is not known.
     alone: Interval,
@@ -125,7 +144,7 @@ impl Known {
             let retired = one.retiring.clone().unwrap_or_default();
             sum.retiring = sum.retiring.plus_alike(retired);
             sum.mispredicted = sum.mispredicted.plus_alike(one.mispredicted.cycles);
-            let Ok(Isolated { cycles, .. }) = &one.isolated else {
+            let Ok(Isolated { cycles, loads, .. }) = &one.isolated else {
                 sum.alone = sum.alone.plus_alike(retired);
                 continue;
             };
@@ -134,7 +153,12 @@ impl Known {
             let excess = cycles.minus(retired).clamped(0.0, f64::INFINITY);
             let of = match part_of(one) {
                 Some(Part::FetchBandwidth) => &mut sum.front,
-                Some(Part::CoreBound) => &mut sum.core,
+                Some(Part::CoreBound) => {
+                    let (waits, others) = waiting(excess, *loads);
+                    sum.loads = sum.loads.plus_alike(waits);
+                    sum.core = sum.core.plus_alike(others);
+                    continue;
+                }
                 Some(_) => &mut sum.retiring,
                 None => &mut sum.unknown,
             };
@@ -145,12 +169,13 @@ impl Known {
         sum
     }
 
-    fn all(&mut self) -> [&mut Interval; 5] {
+    fn all(&mut self) -> [&mut Interval; 6] {
         [
             &mut self.retiring,
             &mut self.mispredicted,
             &mut self.front,
             &mut self.core,
+            &mut self.loads,
             &mut self.unknown,
         ]
     }
@@ -181,7 +206,7 @@ impl Known {
 
     /// The remainder, with the error of the time itself.
     fn rest(&self, time: Interval) -> Interval {
-        let parts = [self.mispredicted, self.front, self.core, self.unknown];
+        let parts = [self.mispredicted, self.front, self.core, self.loads, self.unknown];
         let known = parts.iter().fold(self.retiring.value, |sum, one| sum + one.value);
         let of_time = known * time.error() / time.value;
         // Retiring is part of the time in isolation: its error is not another one.

@@ -10,7 +10,7 @@ fn evidence() -> Evidence {
         cycles: Interval::relative(100.0, 0.04),
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
-        isolated: Ok(Isolated { cycles, bound: BoundBy::Core }),
+        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }),
         other_values: false,
         is_loop: true,
         latency: 0.0,
@@ -40,6 +40,29 @@ fn without_evidence_the_rest_is_unexplained() {
     assert_eq!(value(&parts, Part::CoreBound), 0.2);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
     assert_eq!(bottleneck(&parts), None);
+}
+
+/// By hand: 20 cycles beyond retiring. All of them where loads wait for stores; of a chain of which loads take 60 %,
+/// 12, of which other instructions may execute in 6.
+#[test]
+fn waiting_for_the_first_cache_is_memory_bound() {
+    let of = |loads| {
+        let cycles = Interval::exact(30.0);
+        let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads });
+        let parts = divide(&Evidence { cycles: Interval::exact(100.0), isolated, ..evidence() });
+        sums_to_one(&parts);
+        assert_eq!(parts.of(Part::MemoryBound), parts.of(Part::L1Bound));
+        parts
+    };
+    assert_eq!(of(1.0).of(Part::L1Bound).interval(), Interval::exact(0.2));
+    assert_eq!(value(&of(1.0), Part::CoreBound), 0.0);
+    let chain = of(0.6);
+    let near = |share: &Share, [value, low, high]: [f64; 3]| {
+        let found = [share.value - value, share.low - low, share.high - high];
+        assert!(found.iter().all(|one| one.abs() < 1e-9), "{share:?}");
+    };
+    near(chain.of(Part::L1Bound), [0.12, 0.06, 0.12]);
+    near(chain.of(Part::CoreBound), [0.08, 0.08, 0.14]);
 }
 
 #[test]
@@ -108,7 +131,10 @@ fn what_is_too_much_gives_way_by_its_error() {
 fn the_bound_says_where_isolated_cycles_belong() {
     let of = |bound| {
         let cycles = Interval::exact(30.0);
-        let parts = divide(&Evidence { isolated: Ok(Isolated { cycles, bound }), ..evidence() });
+        let parts = divide(&Evidence {
+            isolated: Ok(Isolated { cycles, bound, loads: 0.0 }),
+            ..evidence()
+        });
         sums_to_one(&parts);
         parts
     };
@@ -149,7 +175,7 @@ fn without_isolation_only_carried_latency_is_memory() {
 #[test]
 fn what_takes_longer_in_isolation_was_other_work() {
     let cycles = Interval::exact(500.0);
-    let isolated = Ok(Isolated { cycles, bound: BoundBy::Core });
+    let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 });
     let parts = divide(&Evidence { isolated, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.9);
@@ -196,7 +222,11 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
     let block = |cycles: f64| Evidence {
         cycles: Interval::relative(cycles, 0.04),
         is_loop: false,
-        isolated: Ok(Isolated { cycles: Interval::relative(90.0, 0.05), bound: BoundBy::Core }),
+        isolated: Ok(Isolated {
+            cycles: Interval::relative(90.0, 0.05),
+            bound: BoundBy::Core,
+            loads: 0.0,
+        }),
         ..evidence()
     };
     let parts = divide_all(&[block(80.0), block(120.0)]);

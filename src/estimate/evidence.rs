@@ -235,6 +235,9 @@ pub struct Isolated {
     pub cycles: Interval,
     /// Their bound.
     pub bound: BoundBy,
+    /// The share of what it takes beyond retiring, 0 to 1, in which loads wait for L1 or for earlier stores: the trees
+    /// of Intel and AMD have it in Memory Bound.
+    pub loads: f64,
 }
 
 /// Its mispredictions, as far as known.

@@ -18,13 +18,16 @@ pub enum Part {
     FetchLatency,
     /// Ports, dependencies, store forwarding and dividers.
     CoreBound,
-    /// Loads and stores beyond the first cache.
+    /// Loads and stores: what the first cache takes, as far as nothing hides it, and beyond it.
     MemoryBound,
+    /// The share of Memory Bound that loads wait for the first cache or for earlier stores, as known in isolation; in it,
+    /// not beside it.
+    L1Bound,
     /// Time that none of them covers.
     Unexplained,
 }
 
-/// All parts, in the order of documents.
+/// All parts that make up the time, in the order of documents.
 pub const ALL: [Part; 7] = [
     Part::Retiring,
     Part::BadSpeculation,
@@ -45,6 +48,7 @@ impl Part {
             Self::FetchLatency => "fetch_latency",
             Self::CoreBound => "core_bound",
             Self::MemoryBound => "memory_bound",
+            Self::L1Bound => "l1_bound",
             Self::Unexplained => "unexplained",
         }
     }
@@ -58,6 +62,7 @@ impl Part {
             Self::FetchLatency => "Fetch Latency",
             Self::CoreBound => "Core Bound",
             Self::MemoryBound => "Memory Bound",
+            Self::L1Bound => "L1 Bound",
             Self::Unexplained => "Unexplained",
         }
     }
@@ -153,6 +158,11 @@ impl Share {
         Interval { value: self.value, low: self.low, high: self.high }
     }
 
+    /// Whether it is known to be none of the time.
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether there is a value; else only the interval and the reason are known.
     pub fn has_value(&self) -> bool {
         self.value > 0.0 || self.source != Source::Bounded
@@ -204,6 +214,9 @@ pub struct Parts {
     pub core_bound: Share,
     /// [`Part::MemoryBound`].
     pub memory_bound: Share,
+    /// [`Part::L1Bound`], part of the one before; absent where there is none.
+    #[serde(default, skip_serializing_if = "Share::is_none")]
+    pub l1_bound: Share,
     /// [`Part::Unexplained`].
     pub unexplained: Share,
 }
@@ -218,6 +231,7 @@ impl Parts {
             fetch_latency: of(Part::FetchLatency),
             core_bound: of(Part::CoreBound),
             memory_bound: of(Part::MemoryBound),
+            l1_bound: of(Part::L1Bound),
             unexplained: of(Part::Unexplained),
         }
     }
@@ -231,6 +245,7 @@ impl Parts {
             Part::FetchLatency => &self.fetch_latency,
             Part::CoreBound => &self.core_bound,
             Part::MemoryBound => &self.memory_bound,
+            Part::L1Bound => &self.l1_bound,
             Part::Unexplained => &self.unexplained,
         }
     }
@@ -244,6 +259,7 @@ impl Parts {
             Part::FetchLatency => &mut self.fetch_latency,
             Part::CoreBound => &mut self.core_bound,
             Part::MemoryBound => &mut self.memory_bound,
+            Part::L1Bound => &mut self.l1_bound,
             Part::Unexplained => &mut self.unexplained,
         } = share;
     }
@@ -272,6 +288,7 @@ impl Parts {
         let left = Share::known(Interval::new(1.0, 0.0, 1.0), Source::Residual);
         Self::each(|part| match part {
             Part::Unexplained => left.clone().because(Some(reason.clone())),
+            Part::L1Bound => Share::default(),
             _ => Share::unknown(1.0, reason.clone()),
         })
     }
@@ -331,7 +348,7 @@ pub struct Node {
     pub id: &'static str,
     /// As shown.
     pub label: &'static str,
-    /// 0, or 1 for a part of Frontend or Backend Bound.
+    /// 0; 1 for a part of Frontend or Backend Bound, 2 for a part of such a part.
     pub depth: usize,
     /// Its share; of a sum, with the errors of its parts added up.
     pub share: Share,
@@ -347,7 +364,7 @@ impl Parts {
             depth,
             share: self.of(part).clone(),
         };
-        vec![
+        let mut tree = vec![
             node(Part::Retiring, 0),
             node(Part::BadSpeculation, 0),
             sum("frontend_bound", "Frontend Bound", self.frontend()),
@@ -356,8 +373,10 @@ impl Parts {
             sum("backend_bound", "Backend Bound", self.backend()),
             node(Part::CoreBound, 1),
             node(Part::MemoryBound, 1),
-            node(Part::Unexplained, 0),
-        ]
+        ];
+        tree.extend((self.l1_bound.high > 0.0).then(|| node(Part::L1Bound, 2)));
+        tree.push(node(Part::Unexplained, 0));
+        tree
     }
 
     /// Level 1 and what is unexplained, in order: Retiring, Bad Speculation, Frontend, Backend, Unexplained.
@@ -374,6 +393,11 @@ impl Parts {
 
     fn frontend(&self) -> Share {
         self.fetch_latency.plus(&self.fetch_bandwidth)
+    }
+
+    /// Whether most of Memory Bound is L1 Bound.
+    pub fn is_mostly_l1(&self) -> bool {
+        self.l1_bound.value > 0.5 * self.memory_bound.value
     }
 
     fn backend(&self) -> Share {

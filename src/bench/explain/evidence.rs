@@ -317,8 +317,8 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     }
     let assumed =
         recurrence.path.iter().any(|step| matches!(step.latency.source, Source::Assumed(_)));
-    let is_computed = true;
-    Bound { path: steps, assumed, is_computed, ..bound(name, latency(recurrence), how) }
+    let (is_computed, loads) = (true, recurrence.loads());
+    Bound { path: steps, loads, assumed, is_computed, ..bound(name, latency(recurrence), how) }
 }
 
 /// Loads that wait for stores as a bound, if they do without a known loop-carried dependency.

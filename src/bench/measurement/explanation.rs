@@ -25,6 +25,9 @@ pub struct Bound {
     /// The instructions of the loop-carried dependency, if it is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
+    /// The share of a loop-carried dependency's latency that loads take, with their data in L1.
+    #[serde(skip)]
+    pub loads: f64,
     /// Whether any latency in it is assumed, because no table or calibration has it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,

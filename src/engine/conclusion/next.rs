@@ -190,8 +190,10 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
 fn further(row: &Row) -> Option<Step> {
     let why = match row.bottleneck.0 {
         Some(Part::BadSpeculation) => "which branches are mispredicted",
-        Some(Part::MemoryBound) => "which loads miss, and where their data is",
-        Some(Part::CoreBound) => "what bounds it in isolation",
+        Some(Part::MemoryBound) if !row.parts.is_mostly_l1() => {
+            "which loads miss, and where their data is"
+        }
+        Some(Part::CoreBound | Part::MemoryBound | Part::L1Bound) => "what bounds it in isolation",
         Some(Part::Retiring) => "which ports its instructions use",
         Some(Part::FetchBandwidth) => "what holds the front end up",
         Some(Part::FetchLatency) => "how large the hot code is",

@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
         let share = piece.samples as f64 / self.shared.samples.max(1) as f64;
         let scaled = |found: &Found| Isolated {
             cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
-            bound: found.evidence.bound,
+            ..found.evidence
         };
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {

@@ -116,7 +116,7 @@ impl Divider<'_> {
 
 /// Blocks that were too cold to be measured take as much beyond retiring as the others of their function.
 fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
-    let (mut retired, mut alone, mut every, mut front) = (0.0, 0.0, 0.0, 0.0);
+    let (mut retired, mut alone, mut every, mut front, mut waits) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for one in all.iter() {
         let Ok(own) = one.retiring.as_ref().map(|own| own.value) else { continue };
         every += own;
@@ -125,6 +125,7 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
             let cycles = found.cycles.value.max(own);
             alone += cycles;
             front += if found.bound == BoundBy::FrontEnd { cycles } else { 0.0 };
+            waits += found.loads * cycles;
         }
     }
     if retired <= 0.0 || retired < ENOUGH * every {
@@ -132,10 +133,11 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
     }
     let times = alone / retired;
     let bound = if front > alone / 2.0 { BoundBy::FrontEnd } else { BoundBy::Core };
+    let loads = waits / alone;
     for (one, is_missing) in all.iter_mut().zip(is_missing) {
         if let (true, Ok(own)) = (is_missing, &one.retiring) {
             let cycles = Interval::new(times * own.value, own.value, MORE * times * own.value);
-            one.isolated = Ok(Isolated { cycles, bound });
+            one.isolated = Ok(Isolated { cycles, bound, loads });
         }
     }
 }
@@ -313,7 +315,8 @@ mod tests {
     use estimate::Loads;
 
     fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
-        let alone = |cycles| Isolated { cycles: Interval::exact(cycles), bound: BoundBy::Core };
+        let alone =
+            |cycles| Isolated { cycles: Interval::exact(cycles), bound: BoundBy::Core, loads: 0.0 };
         Evidence {
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),

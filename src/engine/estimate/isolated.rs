@@ -5,7 +5,7 @@ use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::loop_path::{body, decoded};
-use bench::bound_names::{FRONT_END, SLOTS, WIDTH};
+use bench::bound_names::{DEPENDENCY, FRONT_END, SLOTS, WIDTH};
 use bench::{BlockMeasurer, Class, Measurement, NoPath, Options, Status};
 use estimate::{BoundBy, Interval, Isolated, Reason};
 use isa::code::Block;
@@ -244,7 +244,7 @@ impl<'a> Isolation<'a> {
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
         let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK_ERROR);
-        let evidence = Isolated { cycles, bound: BoundBy::Core };
+        let evidence = Isolated { cycles, bound: BoundBy::Core, loads: 0.0 };
         Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
 
@@ -312,9 +312,17 @@ fn average(all: &[(f64, Found)]) -> Result<Found, Unmeasured> {
             cycles(|one| one.high).fold(0.0, f64::max),
         ),
     };
-    let evidence =
-        Isolated { cycles: Interval::new(value, low, high), bound: most.1.evidence.bound };
+    let evidence = Isolated { cycles: Interval::new(value, low, high), ..most.1.evidence.clone() };
     Ok(Found { evidence, ..most.1.clone() })
+}
+
+/// The share of what bounds a piece that loads wait for L1 or for stores; `of_chain`: of its loop-carried dependency.
+pub(super) fn loads(bound: Option<Class>, of_chain: f64) -> f64 {
+    match bound {
+        Some(Class::StoreForwarding | Class::L1Access) => 1.0,
+        Some(Class::Dependency) => of_chain,
+        _ => 0.0,
+    }
 }
 
 /// The time and bound of a measurement.
@@ -339,8 +347,10 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
         _ if ![FRONT_END, SLOTS, WIDTH].into_iter().any(reaches) => BoundBy::Core,
         _ => BoundBy::Unknown,
     };
+    let chain = found.bounds.iter().find(|bound| bound.name == DEPENDENCY);
+    let loads = loads(found.hierarchy.bound, chain.map_or(0.0, |chain| chain.loads));
     Ok(Found {
-        evidence: Isolated { cycles, bound },
+        evidence: Isolated { cycles, bound, loads },
         bound: found.hierarchy.bound,
         values: Values::MadeUp(None),
     })

@@ -236,6 +236,7 @@ fn alone(functions: &[Function], isolated: &Isolations) -> Vec<Alone> {
             cycles: cycles.map_err(|why| Why(why.to_string())),
             kind: known.map(|found| found.evidence.bound),
             bound: known.and_then(|found| found.bound),
+            loads: known.map(|found| found.evidence.loads),
             own_values: known.is_some_and(|found| found.values == Values::Own),
             made_up: known.and_then(|found| match &found.values {
                 Values::MadeUp(why) => why.clone(),

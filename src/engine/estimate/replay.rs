@@ -3,7 +3,7 @@
 
 use super::ask::{Clock, EstimateAsk, Functions, Shared};
 use super::further::{Counted, Uncounted, Wanted};
-use super::isolated::{Found, Unmeasured};
+use super::isolated::{Found, Unmeasured, loads};
 use super::known::{Isolations, Known, Measured, Recorded};
 use super::pieces::{Function, Seen};
 use super::rows::{self, evaluate};
@@ -184,7 +184,11 @@ fn found(of: &Alone) -> std::result::Result<Found, Unmeasured> {
     let (value, low, high) = *of.cycles.as_ref().map_err(told)?;
     let bound = of.kind.unwrap_or(BoundBy::Unknown);
     Ok(Found {
-        evidence: Isolated { cycles: Interval::new(value, low, high), bound },
+        evidence: Isolated {
+            cycles: Interval::new(value, low, high),
+            bound,
+            loads: of.loads.unwrap_or_else(|| loads(of.bound, 0.0)),
+        },
         bound: of.bound,
         values: match of.own_values {
             true => Values::Own,

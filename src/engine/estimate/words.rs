@@ -24,8 +24,9 @@ fn usual(part: Part) -> &'static str {
         Part::BadSpeculation => "goes to mispredicted branches",
         Part::FetchBandwidth => "goes to decoding: the front end delivers too little",
         Part::FetchLatency => "goes to fetching code: the hot code exceeds L1",
-        Part::CoreBound => "goes to ports, dependencies or store forwarding",
+        Part::CoreBound => "goes to ports or dependencies",
         Part::MemoryBound => "goes to loads and stores beyond L1",
+        Part::L1Bound => "goes to loads that wait for L1 or for earlier stores",
         Part::Unexplained => "is not explained",
     }
 }
@@ -40,11 +41,14 @@ fn cause(part: Part, grounds: &Grounds) -> String {
         (Part::CoreBound, Some(Class::Dependency), _) => {
             "goes to a loop-carried dependency".to_owned()
         }
-        (Part::CoreBound, Some(Class::StoreForwarding), _) => {
+        (Part::L1Bound, Some(Class::StoreForwarding), _) => {
             "goes to loads that wait for earlier stores (store forwarding)".to_owned()
         }
-        (Part::CoreBound, Some(Class::L1Access), _) => {
+        (Part::L1Bound, Some(Class::L1Access), _) => {
             "goes to banks or lines of the L1 data cache".to_owned()
+        }
+        (Part::L1Bound, Some(Class::Dependency), _) => {
+            "goes to a loop-carried dependency through loads that hit L1".to_owned()
         }
         (Part::CoreBound, _, _) => with("which of them is not known"),
         (Part::MemoryBound, _, Some(accesses)) => with(accesses),
@@ -77,7 +81,9 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         }
     };
     if let Some(part) = bottleneck {
-        let (why, advice) = (cause(part, grounds), advice(part, grounds));
+        let inner =
+            if parts.is_mostly_l1() && part == Part::MemoryBound { Part::L1Bound } else { part };
+        let (why, advice) = (cause(inner, grounds), advice(inner, grounds));
         return format!("{}: {} of its time {why}.{advice}", part.label(), percent(part));
     }
     let unexplained = parts.of(Part::Unexplained);
@@ -237,10 +243,11 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
     let block = |options: &[&str]| block(place.module, start, place.is_loop, options, command);
     match parts.leading() {
         Part::BadSpeculation => count(&["--branches"]),
+        Part::MemoryBound if parts.is_mostly_l1() => block(&[]),
         Part::MemoryBound => count(&["--loads"]),
         Part::Unexplained => count(&["--loads", "--branches"]),
         Part::FetchLatency => format!("tdtool count --hot {of}"),
-        Part::CoreBound => block(&[]),
+        Part::CoreBound | Part::L1Bound => block(&[]),
         Part::FetchBandwidth => block(&["--verbose"]),
         Part::Retiring => block(&["--ports"]),
     }
@@ -291,11 +298,7 @@ mod tests {
             (Class::Dependency, false, "a loop-carried dependency"),
             (Class::Dependency, true, "division"),
             (Class::Ports, true, "division"),
-            (
-                Class::Undecided,
-                false,
-                "ports, dependencies or store forwarding (which of them is not known)",
-            ),
+            (Class::Undecided, false, "ports or dependencies (which of them is not known)"),
         ] {
             let said = format!("Core Bound: 80 % (70-85 %) of its time goes to {why}.");
             assert_eq!(core(bound, is_division), said);

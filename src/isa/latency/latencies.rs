@@ -256,7 +256,7 @@ impl Latencies {
     }
 
     /// Load-to-use latency for an L1 hit.
-    fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
+    pub(crate) fn load(&self, instruction: &Instruction, effects: &Effects) -> Latency {
         if let Some(measured) = self.measured_load(instruction, Form::of(instruction).address) {
             return measured;
         }

@@ -152,6 +152,11 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// The midpoint of its range.
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
     fn table(cycles: f64, source: &'static str) -> Self {
         Self { low: cycles, high: cycles, source: Source::Table(source) }
     }

@@ -207,6 +207,9 @@ pub struct Alone {
     /// As in `tdtool.block/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Class>,
+    /// The share of its time beyond retiring in which loads wait for L1 or for stores. Older evidence has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<f64>,
     /// Whether it was measured with the program's own values.
     pub own_values: bool,
     /// Why not.

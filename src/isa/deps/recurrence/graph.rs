@@ -36,6 +36,8 @@ pub struct Edge {
     pub output: Output,
     /// Latency from writer's result to reader's result, including forwarding.
     pub latency: Latency,
+    /// Cycles of it, by midpoints, that a load takes: from its address to its value, or from the store that it reads.
+    pub load: f64,
 }
 
 /// Nodes and edges.
@@ -124,8 +126,12 @@ impl Graph {
             true => Latency { low: 0.0, ..latency },
             false => latency,
         };
-        let edge = |to, output, latency| Edge {
+        let loads =
+            Input::of(read) == Some(Input::Address) && effects.memory.iter().any(|m| m.load);
+        let load = loads.then(|| latencies.load(instruction, effects).middle());
+        let edge = |to, output, latency: Latency| Edge {
             output,
+            load: load.map_or(0.0, |cycles| cycles.min(latency.middle())),
             latency: sure(latency),
             from: self.first[dep.writer] + written,
             to,
@@ -184,6 +190,7 @@ impl Graph {
                 reg: None,
                 forward: Some((dependency.access, forward.least)),
                 output,
+                load: forwarding.middle(),
                 latency: Latency {
                     low: forwarding.low + own.low,
                     high: forwarding.high + own.high,

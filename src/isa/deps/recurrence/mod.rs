@@ -40,6 +40,15 @@ pub struct Recurrence {
     pub path: Vec<Edge>,
 }
 
+impl Recurrence {
+    /// The share of its latency that loads take, 0 to 1, with their data in the first cache.
+    pub fn loads(&self) -> f64 {
+        let all: f64 = self.path.iter().map(|edge| edge.latency.middle()).sum();
+        let loads: f64 = self.path.iter().map(|edge| edge.load).sum();
+        if all > 0.0 { loads / all } else { 0.0 }
+    }
+}
+
 /// The slowest cycle of each strongly connected component, the one with the greatest lower bound first.
 ///
 /// Also returns the edges of the graph, in no particular order.
@@ -90,8 +99,7 @@ fn slowest(edges: &[Edge]) -> Option<Recurrence> {
         ratio::maximum(nodes.len(), &all?)
     };
     let ratio = |c: &Cycle| c.weight as f64 / c.distance as f64 / UNITS_PER_CYCLE;
-    let middle = |edge: &Edge| f64::midpoint(edge.latency.low, edge.latency.high);
-    let cycle = solve(middle)?;
+    let cycle = solve(|edge| edge.latency.middle())?;
     let likely = ratio(&cycle);
     let ranges = edges.iter().any(|e| e.latency.low != e.latency.high);
     let (low, high) = match ranges {

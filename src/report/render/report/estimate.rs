@@ -2,7 +2,7 @@
 
 use super::Renderer;
 use super::code::{at_head, share, short};
-use crate::documents::estimate::{Estimate, Parts, Row, Run, Values};
+use crate::documents::estimate::{Estimate, Part, Parts, Row, Run, Share, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
@@ -42,26 +42,33 @@ impl Renderer<'_> {
             write!(self.out, "; runs: {}", runs.join(", "))?;
         }
         writeln!(self.out)?;
-        for ((of, part), letter) in estimate.program.parts.iter().zip(LETTERS) {
+        let parts = &estimate.program.parts;
+        for ((of, part), letter) in parts.iter().zip(LETTERS) {
             if !self.style.verbose && part.value < NONE && part.high < LITTLE {
                 continue;
             }
-            let (low, high) = percent_bounds(part.low, part.high);
-            let (value, interval) = match part.has_value() {
-                true => (share(part.value), format!("{low}-{high} %")),
-                false => ("?".to_owned(), format!("up to {high} %")),
-            };
-            let filled = (part.value * BAR as f64).round() as usize;
-            let bar = letter.to_string().repeat(filled);
-            let how = match (&part.reason, part.has_value()) {
-                (Some(why), false) => format!("not known: {why}"),
-                _ => part.source.to_string(),
-            };
-            let line =
-                format!("  {:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}", of.label());
-            writeln!(self.out, "{}", line.trim_end())?;
+            self.part_line(of.label(), part, letter)?;
+            if of == Part::MemoryBound && parts.l1_bound.high > 0.0 {
+                self.part_line("  L1 Bound", &parts.l1_bound, letter)?;
+            }
         }
         Ok(())
+    }
+
+    fn part_line(&mut self, label: &str, part: &Share, letter: char) -> std::fmt::Result {
+        let (low, high) = percent_bounds(part.low, part.high);
+        let (value, interval) = match part.has_value() {
+            true => (share(part.value), format!("{low}-{high} %")),
+            false => ("?".to_owned(), format!("up to {high} %")),
+        };
+        let filled = (part.value * BAR as f64).round() as usize;
+        let bar = letter.to_string().repeat(filled);
+        let how = match (&part.reason, part.has_value()) {
+            (Some(why), false) => format!("not known: {why}"),
+            _ => part.source.to_string(),
+        };
+        let line = format!("  {label:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
+        writeln!(self.out, "{}", line.trim_end())
     }
 
     /// The loops, and blocks outside of them, that it divides; with `--verbose` functions and all others, too.
