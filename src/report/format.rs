@@ -16,10 +16,15 @@ use tma::Address;
 
 /// A share with its error: `23.4 % ±1.2`, `23.4 %`, or `not measured`.
 pub fn share(value: Option<f64>, error: Option<f64>) -> String {
-    match (value, error) {
-        (Some(v), Some(e)) => format!("{:.1} % ±{:.1}", 100.0 * v, 100.0 * e),
-        (Some(v), None) => format!("{:.1} %", 100.0 * v),
-        (None, _) => "not measured".into(),
+    value.map_or("not measured".into(), |value| share_cell(value, error).trim().to_owned())
+}
+
+/// As [`share`], as wide as those of other rows.
+pub fn share_cell(value: f64, error: Option<f64>) -> String {
+    let value = 100.0 * value;
+    match error {
+        Some(error) => format!("{value:>5.1} % ±{:<4.1}", 100.0 * error),
+        None => format!("{value:>5.1} %      "),
     }
 }
 

@@ -252,9 +252,8 @@ fn of_phase(number: usize, phase: &Phase, all: &[Series]) -> String {
     for function in &phase.functions {
         let _ = writeln!(
             out,
-            "<tr><td class=\"number\">{:.1} % ±{:.1}</td><td>{} <small>{}</small></td></tr>",
-            100.0 * function.share,
-            100.0 * function.error,
+            "<tr><td class=\"number\">{}</td><td>{} <small>{}</small></td></tr>",
+            format::share(Some(function.share), Some(function.error)),
             xml(&function.name),
             xml(&function.module)
         );

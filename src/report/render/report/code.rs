@@ -93,7 +93,7 @@ impl Renderer<'_> {
             };
             let of = |f: &EventFunction| {
                 let name = self.named(&f.name, &f.short);
-                format!("{name} {:.1} % ±{:.1}", 100.0 * f.share, 100.0 * f.error)
+                format!("{name} {}", format::share(Some(f.share), Some(f.error)))
             };
             let list: Vec<String> = row.functions.iter().map(of).collect();
             let list = if list.is_empty() { "no samples".to_owned() } else { list.join(", ") };
@@ -295,7 +295,7 @@ impl Renderer<'_> {
         let number = line.line.map(|n| n.to_string()).unwrap_or_default();
         let share = match line.samples {
             0 => String::new(),
-            _ => format!("{:.1} % ±{:.1}", 100.0 * line.share, 100.0 * line.error),
+            _ => format::share(Some(line.share), Some(line.error)),
         };
         // A cast of a float saturates.
         let full = (line.share * BAR as f64).round() as usize;

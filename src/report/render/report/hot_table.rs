@@ -5,6 +5,7 @@ use super::code::{share, short};
 use super::style::Style;
 use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use crate::documents::report_parts::{FunctionNode, PerFunction};
+use crate::format;
 use crate::render::width::elided;
 use std::fmt::Write as _;
 
@@ -293,14 +294,8 @@ impl Renderer<'_> {
 }
 
 fn value(node: &FunctionNode) -> String {
-    match (node.value, node.error) {
-        (Some(value), Some(error)) => {
-            let error = error + node.bias.unwrap_or(0.0);
-            format!("{:.1} % ±{:.1}", 100.0 * value, 100.0 * error)
-        }
-        (Some(value), None) => format!("{:.1} %", 100.0 * value),
-        (None, _) => "not counted".to_owned(),
-    }
+    let error = node.error.map(|error| error + node.bias.unwrap_or(0.0));
+    node.value.map_or("not counted".to_owned(), |value| format::share(Some(value), error))
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Renderer<'_> {
                 let mut text = format!(
                     "{}  {}",
                     self.style.bar(*value, self.bar_width(label)),
-                    value_text(node)
+                    format::share_cell(*value, node.error)
                 );
                 for remark in remarks(node, self.style) {
                     let _ = write!(text, "  {remark}");
@@ -149,14 +149,6 @@ pub(in crate::render) fn remarks(node: &NodeRow, style: &Style) -> Vec<String> {
         remarks.push(format!("{} {}", marks.arrow, node.related.join(", ")));
     }
     remarks
-}
-
-fn value_text(node: &NodeRow) -> String {
-    let value = node.value.unwrap_or(f64::NAN) * 100.0;
-    match node.error {
-        Some(error) => format!("{value:>5.1} % ±{:<4.1}", 100.0 * error),
-        None => format!("{value:>5.1} %      "),
-    }
 }
 
 /// Below so many processors in use a program waited, or did not get them.
