@@ -142,7 +142,8 @@ impl<'a> Importer<'a> {
                         let i = *at.entry(row.name).or_insert_with(|| {
                             imported.unknown.push(UnknownEvent {
                                 name: self.recording.name(row.name).to_owned(),
-                                place: self.recording.place(block.source, row.line),
+                                source: block.source,
+                                line: row.line,
                                 occurrences: 0,
                             });
                             imported.unknown.len() - 1

@@ -31,8 +31,10 @@ pub struct Software {
 pub struct UnknownEvent {
     /// As written.
     pub name: String,
-    /// `FILE:LINE` of its first occurrence.
-    pub place: String,
+    /// Index into [`Recording::sources`](super::Recording::sources) of its first occurrence.
+    pub source: usize,
+    /// Its line, from 1.
+    pub line: u32,
     /// Number of occurrences.
     pub occurrences: u64,
 }

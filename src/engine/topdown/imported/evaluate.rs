@@ -141,25 +141,20 @@ fn frame(
         let warning = session.header.get("warning").and_then(|w| w.as_str());
         report.notes.extend(warning.map(str::to_owned));
     }
+    let file = |source: usize| {
+        let source = recording.sources.get(source);
+        source.map(|source| source.path.display().to_string()).unwrap_or_default()
+    };
     let skipped = recording.skipped.iter().map(|s| Unread {
-        file: recording
-            .sources
-            .get(s.source)
-            .map(|f| f.path.display().to_string())
-            .unwrap_or_default(),
+        file: file(s.source),
         line: s.line as usize,
         text: s.text.clone(),
         why: s.why.to_string(),
     });
     let unknown = missed.into_iter().flat_map(|core| {
         core.imported.unknown.iter().map(|u| {
-            let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
-            Unread {
-                file: file.to_owned(),
-                line: line.parse().unwrap_or(0),
-                text: u.name.clone(),
-                why: format!("the table {} has no such event", core.table.name),
-            }
+            let why = format!("the table {} has no such event", core.table.name);
+            Unread { file: file(u.source), line: u.line as usize, text: u.name.clone(), why }
         })
     });
     report.unread = skipped.chain(unknown).collect();
@@ -171,8 +166,13 @@ fn frame(
 
 /// One report, or one per interval.
 fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result<Vec<Report>> {
+    let is_hybrid = cores.len() > 1;
     for core in cores.iter_mut() {
         whole_or_intervals(&mut core.imported.counts, ask.intervals);
+        if is_hybrid {
+            let name = &core.table.name;
+            core.imported.counts.iter_mut().for_each(|c| c.core = Some(name.clone()));
+        }
     }
     if !ask.intervals {
         for core in cores.iter_mut() {
