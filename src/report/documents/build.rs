@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 use tma::counts::{Counts, GroupCounts};
 use tma::quantity::{Measured, Missing};
 use tma::tables::{EventId, Node, NodeId, NodeKind, Table};
-use tma::tree::{Evaluation, Evaluator, Flags, Undecided};
+use tma::tree::{Evaluation, Flags, Undecided};
 
 /// Which nodes a report shows.
 #[derive(Debug, Clone)]
@@ -70,21 +70,10 @@ fn append<T>(all: &mut Vec<T>, new: Vec<T>) {
     }
 }
 
-/// Evaluates `counts` and renders the selected nodes into rows. `over_runs` has, by node, the
-/// errors of repeated runs, which then take the place of this run's: flags and rows use the same.
-pub fn parts(
-    evaluator: &mut Evaluator,
-    table: &Table,
-    counts: &Counts,
-    sel: &Selection,
-    over_runs: Option<&[Option<f64>]>,
-) -> Part {
-    let mut evaluation = evaluator.evaluate(counts);
-    for (node, error) in evaluation.nodes.iter_mut().zip(over_runs.unwrap_or_default()) {
-        node.quantity.error = error.ok_or(SmolStr::new_static("not measured in every run"));
-    }
+/// Renders the selected nodes of the `evaluation` of `counts` into rows.
+pub fn part(table: &Table, counts: &Counts, evaluation: &Evaluation, sel: &Selection) -> Part {
     let shown = sel.with_ancestors(table);
-    let flags = Flags::among(table, &evaluation, |n| shown[usize::from(n)]);
+    let flags = Flags::among(table, evaluation, |n| shown[usize::from(n)]);
     let place = Place {
         core: counts.core.as_deref().map(Into::into),
         scope: counts.scope.as_deref().map(Into::into),
@@ -96,9 +85,9 @@ pub fn parts(
         ..Part::default()
     };
     for &n in &sel.tree {
-        let mut row = node_row(table, &evaluation, &flags, n, &place);
+        let mut row = node_row(table, evaluation, &flags, n, &place);
         if !sel.without_details {
-            let sources = evaluator.sources(n);
+            let sources = evaluation.sources(table, n);
             row.counts =
                 sources.iter().map(|&(e, group)| count_row(table, counts, e, group)).collect();
             row.locate.clone_from(&table.nodes[usize::from(n)].spec.locate);
@@ -112,13 +101,13 @@ pub fn parts(
         if kind == NodeKind::Info && is_counted && !has_value {
             continue;
         }
-        let row = info_row(&table.nodes[usize::from(n)], &evaluation, n, &place);
+        let row = info_row(&table.nodes[usize::from(n)], evaluation, n, &place);
         match kind {
             NodeKind::Bottleneck => part.bottlenecks.push(row),
             _ => part.info.push(row),
         }
     }
-    part.findings = findings(table, &evaluation, &flags, &sel.tree, &place);
+    part.findings = findings(table, evaluation, &flags, &sel.tree, &place);
     part
 }
 

@@ -58,7 +58,7 @@ pub mod tables;
 #[cfg(test)]
 mod words;
 
-pub use build::{Part, Selection, parts};
+pub use build::{Part, Selection, part};
 pub use command::{Exit, Purpose};
 pub use report::{Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};
 

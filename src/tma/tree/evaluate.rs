@@ -1,40 +1,39 @@
 //! Counts → the value of every node, its error and running share.
 
-use super::layout::{Layout, Place, available};
+use super::layout::{Layout, Place};
 use super::scratch::Scratch;
 use super::{Evaluation, NodeResult, jackknife};
 use crate::counts::Counts;
 use crate::formula::{Inputs, Leaf};
 use crate::quantity::{Missing, Quantity};
-use crate::tables::{Const, EventId, NodeId, Table};
+use crate::tables::{Const, Table};
 use smol_str::{SmolStr, format_smolstr};
+use std::sync::Arc;
 
 /// Evaluates a table over and over: the arrangement of groups is worked out once.
 #[derive(Debug)]
 pub struct Evaluator<'t> {
     table: &'t Table,
-    smt: bool,
-    layout: Option<Layout>,
+    layout: Option<Arc<Layout>>,
     scratch: Scratch,
 }
 
 impl<'t> Evaluator<'t> {
     /// An evaluator for `table`. Where the counts say nothing of SMT, it is taken as off.
     pub fn new(table: &'t Table) -> Self {
-        Self { table, smt: false, layout: None, scratch: Scratch::default() }
+        Self { table, layout: None, scratch: Scratch::default() }
     }
 
     /// Values, running shares and thresholds, without errors: what an interval needs.
     pub fn values(&mut self, counts: &Counts) -> Evaluation {
-        self.arrange(counts);
-        let Self { table, layout, scratch, .. } = self;
-        let Some(layout) = layout else { return Evaluation { nodes: Vec::new() } };
+        let layout = self.arranged(counts);
+        let Self { table, scratch, .. } = self;
         scratch.load(table, counts);
         for &n in &table.order {
-            scratch.compute(table, layout, n);
+            scratch.compute(table, &layout, n);
         }
-        let nodes = (0..table.nodes.len()).map(|n| result(table, layout, scratch, counts, n));
-        let mut evaluation = Evaluation { nodes: nodes.collect() };
+        let nodes = (0..table.nodes.len()).map(|n| result(table, &layout, scratch, counts, n));
+        let mut evaluation = Evaluation { nodes: nodes.collect(), layout };
         thresholds(table, scratch, &mut evaluation);
         evaluation
     }
@@ -42,49 +41,16 @@ impl<'t> Evaluator<'t> {
     /// Values as [`Evaluator::values`], each with its error.
     pub fn evaluate(&mut self, counts: &Counts) -> Evaluation {
         let mut evaluation = self.values(counts);
-        if let Some(layout) = &self.layout {
-            jackknife::errors(self.table, layout, &mut self.scratch, counts, &mut evaluation);
-        }
+        jackknife::errors(self.table, &mut self.scratch, counts, &mut evaluation);
         evaluation
     }
 
-    /// The counted events of node `n` and the group each was read from, as of the last
-    /// evaluation; an event without a group has an index that no group has.
-    pub fn sources(&self, n: NodeId) -> Vec<(EventId, usize)> {
-        let Some(layout) = &self.layout else { return Vec::new() };
-        let all = self.table.events_of(n, self.smt);
-        match &layout.places[usize::from(n)] {
-            Place::Whole(g) => all.iter().map(|&e| (e, *g)).collect(),
-            Place::Missing(_) => {
-                let held = |e: EventId| layout.available.iter().position(|g| g.contains(e));
-                all.iter().map(|&e| (e, held(e).unwrap_or(usize::MAX))).collect()
-            }
-            Place::Split(split) => {
-                let used = &self.table.nodes[usize::from(n)].uses[usize::from(self.smt)];
-                let of = |&m: &NodeId| match split.nodes.iter().find(|(beside, _)| *beside == m) {
-                    Some((_, g)) => {
-                        self.table.events_of(m, self.smt).iter().map(|&e| (e, *g)).collect()
-                    }
-                    None => self.sources(m),
-                };
-                let through = used.iter().flat_map(of);
-                let mut found: Vec<(EventId, usize)> =
-                    split.events.iter().copied().chain(through).collect();
-                found.sort_unstable();
-                found.dedup();
-                found
-            }
-        }
-    }
-
     /// Makes or reuses the layout: it changes only with the set of counted events.
-    fn arrange(&mut self, counts: &Counts) {
+    fn arranged(&mut self, counts: &Counts) -> Arc<Layout> {
         let smt = counts.constants[Const::SmtOn.index()].is_some_and(|v| v != 0.0);
-        let same = self.smt == smt
-            && self.layout.as_ref().is_some_and(|l| l.available == available(self.table, counts));
-        if !same {
-            self.smt = smt;
-            self.layout = Some(Layout::new(self.table, counts, smt));
+        match &self.layout {
+            Some(layout) if layout.is_for(self.table, counts, smt) => Arc::clone(layout),
+            _ => Arc::clone(self.layout.insert(Arc::new(Layout::new(self.table, counts, smt)))),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::scratch::{Scratch, common_clocks};
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 use smol_str::{SmolStr, format_smolstr};
+use std::sync::Arc;
 
 const BATCHES: usize = 4;
 /// Share of the time from which on a group ran all of it, but for the start.
@@ -38,11 +39,11 @@ pub fn student_t95(degrees: usize) -> f64 {
 
 pub(super) fn errors(
     table: &Table,
-    layout: &Layout,
     scratch: &mut Scratch,
     counts: &Counts,
     evaluation: &mut Evaluation,
 ) {
+    let layout = &*Arc::clone(&evaluation.layout);
     let tells = |group| readings(group, counts).is_ok_and(|n| n >= MIN_READINGS);
     if !counts.groups.iter().any(tells) {
         // As in most intervals: no value has an error, for these reasons.

@@ -65,10 +65,12 @@ pub(super) struct Split {
 }
 
 /// The places of all nodes for one arrangement of groups.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
+    /// Two threads share a core.
+    smt: bool,
     /// Counted (not merely listed) events of each group: what the layout was made for.
-    pub available: Vec<Bits>,
+    available: Vec<Bits>,
     /// By node.
     pub places: Vec<Place>,
     /// Groups a node's value depends on, other nodes' groups included, sorted.
@@ -76,7 +78,7 @@ pub(super) struct Layout {
 }
 
 /// Events of each group that have a value.
-pub(super) fn available(table: &Table, counts: &Counts) -> Vec<Bits> {
+fn available(table: &Table, counts: &Counts) -> Vec<Bits> {
     let of = |group: &GroupCounts| {
         let mut bits = Bits::new(table.events.len());
         for (i, e) in group.events().enumerate() {
@@ -114,6 +116,7 @@ impl Layout {
             }
         }
         let mut layout = Self {
+            smt,
             available,
             places: vec![Place::Split(Split::default()); table.nodes.len()],
             groups_of: vec![Vec::new(); table.nodes.len()],
@@ -124,6 +127,37 @@ impl Layout {
             layout.places[usize::from(n)] = place;
         }
         layout
+    }
+
+    /// Whether it is the layout of these counts.
+    pub fn is_for(&self, table: &Table, counts: &Counts, smt: bool) -> bool {
+        self.smt == smt && self.available == available(table, counts)
+    }
+
+    /// The counted events of node `n` and the group each is read from; an event without a group has an index that no
+    /// group has.
+    pub fn sources(&self, table: &Table, n: NodeId) -> Vec<(EventId, usize)> {
+        let all = table.events_of(n, self.smt);
+        match &self.places[usize::from(n)] {
+            Place::Whole(g) => all.iter().map(|&e| (e, *g)).collect(),
+            Place::Missing(_) => {
+                let held = |e: EventId| self.available.iter().position(|g| g.contains(e));
+                all.iter().map(|&e| (e, held(e).unwrap_or(usize::MAX))).collect()
+            }
+            Place::Split(split) => {
+                let used = &table.nodes[usize::from(n)].uses[usize::from(self.smt)];
+                let of = |&m: &NodeId| match split.nodes.iter().find(|(beside, _)| *beside == m) {
+                    Some((_, g)) => table.events_of(m, self.smt).iter().map(|&e| (e, *g)).collect(),
+                    None => self.sources(table, m),
+                };
+                let through = used.iter().flat_map(of);
+                let mut found: Vec<(EventId, usize)> =
+                    split.events.iter().copied().chain(through).collect();
+                found.sort_unstable();
+                found.dedup();
+                found
+            }
+        }
     }
 
     fn place(&self, table: &Table, counts: &Counts, n: NodeId, smt: bool, free: &Bits) -> Place {

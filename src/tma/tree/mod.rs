@@ -49,7 +49,9 @@ mod scratch;
 mod tests;
 
 use crate::quantity::Quantity;
-use crate::tables::{NodeId, NodeKind, Table};
+use crate::tables::{EventId, NodeId, NodeKind, Table};
+use layout::Layout;
+use std::sync::Arc;
 
 pub use evaluate::Evaluator;
 pub use jackknife::student_t95;
@@ -71,6 +73,16 @@ pub struct NodeResult {
 pub struct Evaluation {
     /// By [`NodeId`].
     pub nodes: Vec<NodeResult>,
+    /// Where each node's events were read.
+    layout: Arc<Layout>,
+}
+
+impl Evaluation {
+    /// The counted events of node `n` of `table` and the group each was read from; an event without a group has an
+    /// index that no group has.
+    pub fn sources(&self, table: &Table, n: NodeId) -> Vec<(EventId, usize)> {
+        self.layout.sources(table, n)
+    }
 }
 
 /// A share outside this range is *mismeasured*: −5 % to 105 %.

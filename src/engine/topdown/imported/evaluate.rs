@@ -15,7 +15,7 @@ use tma::counts::{Counts, GroupCounts};
 use tma::quantity::{Measured, Missing};
 use tma::tables::texts::Texts;
 use tma::tables::{Const, CoreKind, EventId, Library, Table};
-use tma::tree::Evaluator;
+use tma::tree::{Evaluation, Evaluator};
 use tma::{Error, Result};
 
 /// Reads the files and evaluates them: one report, or one per interval.
@@ -225,36 +225,36 @@ fn report(
     let mut report = base.clone();
     for core in cores {
         let table = &core.table;
-        let part: Vec<&Counts> =
-            core.imported.counts.iter().filter(|c| wanted(c.interval)).collect();
         let mut evaluator = Evaluator::new(table);
+        let parts: Vec<Evaluated> = core
+            .imported
+            .counts
+            .iter()
+            .filter(|counts| wanted(counts.interval))
+            .map(|counts| Evaluated { counts, evaluation: evaluator.evaluate(counts) })
+            .collect();
         let level = match (ask.ask.level, &ask.ask.nodes) {
             (Some(level), _) => level,
             (None, Some(_)) => table.depth(),
             (None, None) => {
-                let level = deepest_complete(table, &mut evaluator, &part);
-                add_new(&mut report.notes, next_level(table, &mut evaluator, &part, level));
+                let level = deepest_complete(table, &parts);
+                add_new(&mut report.notes, next_level(table, &parts, level));
                 level
             }
         };
         let chosen = ask.ask.at_level(table, level)?;
         report.level = report.level.max(chosen.level);
-        for &counts in &part {
-            let mut counts = counts.clone();
-            if cores.len() > 1 {
-                counts.core = Some(table.name.clone());
-            }
-            let mut rows =
-                documents::parts(&mut evaluator, table, &counts, &chosen.selection, None);
+        for Evaluated { counts, evaluation } in &parts {
+            let mut rows = documents::part(table, counts, evaluation, &chosen.selection);
             advise(core.texts, table, &mut rows.findings);
             // Without a count only constants of the machine have values.
             let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
                 || counts.groups.iter().any(GroupCounts::has_counts);
             rows.info.retain(|i| i.value.is_some() && is_counted);
             report.add(rows);
-            add_new(&mut report.notes, counts.notes);
+            add_new(&mut report.notes, counts.notes.clone());
         }
-        let times = part.iter().filter_map(|c| c.constants[Const::DurationMs.index()]);
+        let times = parts.iter().filter_map(|p| p.counts.constants[Const::DurationMs.index()]);
         report.duration = times.reduce(f64::max).map(|ms| ms / 1e3).or(report.duration);
         if report.software.is_empty() {
             let wall_ms = report.duration.map(|s| s * 1e3);
@@ -276,15 +276,20 @@ fn software_parts<'a>(
     here.into_iter().filter(move |s| !whole || s.interval.is_none()).map(|s| &s.values)
 }
 
+/// The counts of a part, and the values of all nodes by them.
+struct Evaluated<'a> {
+    counts: &'a Counts,
+    evaluation: Evaluation,
+}
+
 /// Events that a note lists.
 const LISTED: usize = 3;
 
 /// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
 /// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
-fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
+fn deepest_complete(table: &Table, parts: &[Evaluated]) -> u32 {
     let mut complete = vec![true; table.depth() as usize + 1];
-    for counts in parts {
-        let evaluation = evaluator.values(counts);
+    for Evaluated { evaluation, .. } in parts {
         for (n, node) in table.tree() {
             let value = &evaluation.nodes[usize::from(n)].quantity.value;
             complete[node.level as usize] &= matches!(value, Ok(_) | Err(Missing::Undefined(_)));
@@ -294,18 +299,12 @@ fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts])
 }
 
 /// Why the level after the deepest complete one is not shown, where the recording has part of it.
-fn next_level(
-    table: &Table,
-    evaluator: &mut Evaluator,
-    parts: &[&Counts],
-    level: u32,
-) -> Option<String> {
+fn next_level(table: &Table, parts: &[Evaluated], level: u32) -> Option<String> {
     let next = level + 1;
     let nodes = || table.tree().filter(|(_, node)| node.level == next);
     let mut some = false;
     let mut lacking: Vec<EventId> = Vec::new();
-    for counts in parts {
-        let evaluation = evaluator.values(counts);
+    for Evaluated { counts, evaluation } in parts {
         let has_value = |n| evaluation.nodes[usize::from(n)].quantity.value.is_ok();
         some |= nodes().any(|(n, _)| has_value(n));
         let counted = |event: &EventId| {

@@ -160,11 +160,13 @@ fn fill(
             |core: &CountedCore| cores.len() == 1 || c.core.as_deref() == Some(&core.table.name);
         let Some(at) = cores.iter().position(of) else { continue };
         let core = &cores[at];
-        let mut part = {
-            let errors = errors(&mut evaluators[at], c, runs);
-            let selection = &core.chosen.selection;
-            documents::parts(&mut evaluators[at], &core.table, c, selection, errors.as_deref())
-        };
+        let over_runs = errors(&mut evaluators[at], c, runs).unwrap_or_default();
+        let mut evaluation = evaluators[at].evaluate(c);
+        // In place of this run's: flags and rows use the same.
+        for (node, error) in evaluation.nodes.iter_mut().zip(over_runs) {
+            node.quantity.error = error.ok_or_else(|| "not measured in every run".into());
+        }
+        let mut part = documents::part(&core.table, c, &evaluation, &core.chosen.selection);
         advise(core.texts, &core.table, &mut part.findings);
         // Without counts only constants of the machine have values: they say nothing of the program.
         let is_counted = report.source != Source::NoPmu;
