@@ -9,9 +9,9 @@
 //! §6.6). What no reading has seen is added by [`super::readings`].
 
 use super::Evaluation;
+use super::evaluate::{Evaluator, Scratch, common_clocks};
 use super::layout::Layout;
 use super::readings::{MIN_READINGS, Readings, Unseen};
-use super::scratch::{Scratch, common_clocks};
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 use smol_str::{SmolStr, format_smolstr};
@@ -37,12 +37,16 @@ pub fn student_t95(degrees: usize) -> f64 {
     }
 }
 
-pub(super) fn errors(
-    table: &Table,
-    scratch: &mut Scratch,
-    counts: &Counts,
-    evaluation: &mut Evaluation,
-) {
+impl Evaluator<'_> {
+    /// Values as [`Evaluator::values`], each with its error.
+    pub fn evaluate(&mut self, counts: &Counts) -> Evaluation {
+        let mut evaluation = self.values(counts);
+        errors(self.table, &mut self.scratch, counts, &mut evaluation);
+        evaluation
+    }
+}
+
+fn errors(table: &Table, scratch: &mut Scratch, counts: &Counts, evaluation: &mut Evaluation) {
     let layout = &*Arc::clone(&evaluation.layout);
     let tells = |group| readings(group, counts).is_ok_and(|n| n >= MIN_READINGS);
     if !counts.groups.iter().any(tells) {

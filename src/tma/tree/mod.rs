@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `layout` | which group's occurrence of an event each node reads |
-//! | `scratch`, `evaluate` | working memory; counts → values of nodes |
+//! | `evaluate` | counts → values of nodes |
 //! | `jackknife`, `readings` | the error of a value, from repeated readings of its group |
 //!
 //! [`Evaluator`] turns [`crate::counts::Counts`] into one [`NodeResult`] per node of a table; [`Flags`] says which
@@ -44,7 +44,6 @@ mod evaluate;
 mod jackknife;
 mod layout;
 mod readings;
-mod scratch;
 #[cfg(test)]
 mod tests;
 
