@@ -34,7 +34,7 @@ use std::sync::{Arc, OnceLock};
 /// assert_eq!(library.load("zen4")?.pipeline.width, 6, "AMD, optimization guide for family 19h");
 ///
 /// let error = library.load("zen44").unwrap_err();
-/// assert!(error.remedy().is_some_and(|hint| hint.contains("did you mean `--uarch zen4`?")));
+/// assert!(error.remedy().is_some_and(|hint| hint.contains("did you mean `zen4`?")));
 /// assert_eq!(library.load("EPYC 9004")?.name, "zen4", "a name of its title");
 /// # Ok::<(), tma::Error>(())
 /// ```

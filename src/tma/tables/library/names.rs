@@ -51,7 +51,7 @@ impl Library {
         };
         let near = nearest(&lower, self.names());
         let meant = if titled.is_empty() { near.into_iter().collect() } else { titled };
-        let meant: Vec<String> = meant.iter().map(|name| format!("`--uarch {name}`")).collect();
+        let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         let list = match names_a_product(&lower) {
             true => {
                 "a product has no table of its own; `tdtool tables identify` names that of this processor, \
