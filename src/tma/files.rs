@@ -52,6 +52,11 @@ pub fn regular(file: File) -> Result<File> {
     Err(Error::new(ErrorKind::InvalidInput, format!("it is a {what}, not a regular file")))
 }
 
+/// A file that is read, as messages name it: `-` is standard input.
+pub fn name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
 /// Whether a path means what a process has open, such as `/dev/stdout`: these are links to what the user's shell
 /// opened.
 pub fn is_open_already(path: &Path) -> bool {

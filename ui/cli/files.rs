@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 2 << 30;
 /// The content of the file at `path`, or of standard input if that is `-`, at most `most` bytes.
 pub fn read_bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     let is_stream = path == Path::new("-");
-    let name = if is_stream { "standard input".into() } else { path.display().to_string() };
+    let name = tma::files::name(path);
     let failed = |e: std::io::Error| Error::failed(format!("cannot read {name}")).because(e);
     if !is_stream {
         return tma::files::read(path, most as u64).map_err(failed);
@@ -41,7 +41,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>> {
 /// The content of a text file, at most `most` bytes.
 pub fn read_text(path: &Path, most: usize) -> Result<String> {
     String::from_utf8(read_bytes(path, most)?).map_err(|e| {
-        Error::failed(format!("cannot read {}", path.display()))
+        Error::failed(format!("cannot read {}", tma::files::name(path)))
             .because(format!("it is not UTF-8 text: {}", e.utf8_error()))
     })
 }

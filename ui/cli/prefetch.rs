@@ -235,8 +235,10 @@ pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
     match (files, files.iter().find(is_json)) {
         (_, None) => Ok(None),
         ([only], Some(_)) => Count::read(only).map(Some),
-        (_, Some(path)) => Err(Error::usage(format!("{} is not a recording", path.display()))
-            .hint("give a document of `tdtool count --hot --loads` on its own")),
+        (_, Some(path)) => {
+            Err(Error::usage(format!("{} is not a recording", tma::files::name(path)))
+                .hint("give a document of `tdtool count --hot --loads` on its own"))
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use report::format;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tma::files::LONGEST_PROGRAM;
+use tma::files::{LONGEST_PROGRAM, name};
 use tma::{Error, Result, error};
 
 /// Refuses files that do not exist. `make` is how such a recording is made.
@@ -21,7 +21,7 @@ pub fn present(files: &[PathBuf], make: &str) -> Result<()> {
         Some(near) => format!("did you mean {near}? {make}"),
         None => make.to_owned(),
     };
-    let error = Error::failed(format!("cannot read {}", path.display()));
+    let error = Error::failed(format!("cannot read {}", name(path)));
     Err(error.because("there is no such file").hint(remedy))
 }
 
@@ -45,7 +45,7 @@ fn near(path: &Path) -> Option<String> {
 /// no half-written file.
 pub fn reading<T>(files: &[PathBuf], work: impl FnOnce() -> Result<T>) -> Result<T> {
     let signals = Signals::catch()?;
-    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = files.iter().map(|path| name(path)).collect();
     let stop = || {
         let signal = signals.next().map_or(0, |(signal, _)| signal);
         let _complete = between_writes();

@@ -110,7 +110,7 @@ pub fn read(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<F
     match kind(path)? {
         Some(Kind::Counts) => {
             let program = program.ok_or_else(|| {
-                Error::failed(format!("{} has counts of an unknown program", path.display()))
+                Error::failed(format!("{} has counts of an unknown program", tma::files::name(path)))
                     .because("it has addresses only")
                     .hint("name the program with --binary FILE")
             })?;
@@ -127,7 +127,7 @@ pub fn read(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<F
             }
             Ok(found)
         }
-        None => Err(Error::failed(format!("{} has no samples", path.display()))
+        None => Err(Error::failed(format!("{} has no samples", tma::files::name(path)))
             .because("it is no perf.data, session, text of `perf script`, lackey trace or counts of AutoFDO or llvm-profgen")
             .hint("branch stacks are recorded by `perf record -b`")),
     }
@@ -137,7 +137,7 @@ fn kind(path: &Path) -> Result<Option<Kind>> {
     let mut start = Vec::new();
     profile::kept::open(path)
         .and_then(|file| file.take(START).read_to_end(&mut start))
-        .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))?;
+        .map_err(|e| Error::failed(format!("cannot read {}", tma::files::name(path))).because(e))?;
     Ok(text::recognise(&start))
 }
 

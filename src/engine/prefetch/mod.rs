@@ -45,7 +45,7 @@ pub fn prefetch(
     let mut recorded = BTreeSet::new();
     for path in paths {
         let recording = stream(path, false)?.ok_or_else(|| {
-            Error::failed(format!("{} has no samples", path.display()))
+            Error::failed(format!("{} has no samples", tma::files::name(path)))
                 .because("it is neither perf.data nor a session with samples")
                 .hint("record with `perf record -b` and `perf mem record`")
         })?;

@@ -82,7 +82,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
 
 fn read(path: &Path) -> Result<Stream> {
     stream(path, false)?.ok_or_else(|| {
-        Error::failed(format!("{} has no samples", path.display()))
+        Error::failed(format!("{} has no samples", tma::files::name(path)))
             .because("it is neither perf.data nor a session with samples")
             .hint("samples of loads are recorded by `perf mem record`")
     })

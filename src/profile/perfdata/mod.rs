@@ -28,6 +28,7 @@ use header::Header;
 use records::{Records, take_feature, user};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tma::files::name;
 use tma::{Error, Result};
 use walk::{Files, Part};
 
@@ -49,7 +50,7 @@ pub fn read(path: &Path) -> Result<Recording> {
 /// Opens a perf.data file; without `chains`, call chains are left out.
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let source = path.display().to_string();
-    let failed = || Error::failed(format!("cannot read {source}"));
+    let failed = || Error::failed(format!("cannot read {}", name(path)));
     if path.is_dir() {
         return folder(path, chains);
     }
@@ -101,7 +102,7 @@ pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
 /// Reads a file, and `further` ones that have only records.
 fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Result<Stream> {
     let failed = |why: &dyn fmt::Display| {
-        Error::failed(format!("cannot read {source} as a perf.data file"))
+        Error::failed(format!("cannot read {} as a perf.data file", name(Path::new(source))))
             .because(why)
             .hint("see whether `perf report --header-only` reads it, or record again")
     };

@@ -109,7 +109,7 @@ pub fn stat(path: &Path) -> Result<Stat> {
         all = events(Records::new(&input, header.records.clone()), &mut features);
     }
     if all.is_empty() {
-        let error = Error::failed(format!("cannot read the counts in {}", path.display()));
+        let error = Error::failed(format!("cannot read the counts in {}", tma::files::name(path)));
         let error = error.because("it has no description of the counted events");
         return Err(match tma::shell::file(path) {
             Some(file) => error.hint(format!("see whether `perf stat report -i {file}` reads it")),
@@ -155,7 +155,7 @@ fn shows_parts(body: &[u8]) -> bool {
 }
 
 fn read_header(path: &Path) -> Result<(Input, Header)> {
-    let failed = || Error::failed(format!("cannot read {}", path.display()));
+    let failed = || Error::failed(format!("cannot read {}", tma::files::name(path)));
     let input = Input::open(path).map_err(|e| failed().because(e))?;
     let header = Header::read(&input).map_err(|why| {
         failed()

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::files;
 use tma::text::name;
 
 /// Iterates over the chunks of a session file.
@@ -31,8 +32,8 @@ impl Reader<BufReader<File>> {
     /// It cannot be opened, is no session, or was written by a later version.
     pub fn open(path: &Path) -> Result<Self> {
         let file = crate::kept::open(path)
-            .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))?;
-        Self::new(BufReader::new(file), &path.display().to_string())
+            .map_err(|e| Error::failed(format!("cannot read {}", files::name(path))).because(e))?;
+        Self::new(BufReader::new(file), &files::name(path))
     }
 }
 

@@ -114,7 +114,7 @@ impl Count {
     /// It cannot be read, or is another.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |why: String| {
-            Error::failed(format!("cannot read the counts in {}", path.display()))
+            Error::failed(format!("cannot read the counts in {}", tma::files::name(path)))
                 .because(why)
                 .hint("`tdtool count --hot --format json --output FILE -- COMMAND` writes them")
         };
