@@ -1,12 +1,13 @@
 //! Compares two measurements (reports, or recordings of which reports are made), and measures two commands
 //! alternately, so that other work of the machine disturbs both equally.
 
-use crate::hot::{FileKind, kind, stream};
+use crate::hot::stream;
+use crate::reports::of_files;
 use crate::sampled::attributed;
 use crate::sampled::code::CodeAsk;
-use crate::sampled::reports::of_files;
 use crate::topdown::{ImportAsk, LiveAsk, Outcome, Update, live};
 use pmu::machine::Machine;
+use profile::counts::FileKind;
 use profile::files::SearchPaths;
 use profile::hot::Filter;
 use report::documents::diff::compare::code;
@@ -39,7 +40,7 @@ pub struct CompareAsk {
 /// # Errors
 /// The file cannot be read, or has no report.
 pub fn report(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> {
-    match kind(file)? {
+    match FileKind::of(file)? {
         FileKind::Document => report_file::read(file),
         // Other tools order the keys of a document in other ways; and there are counts in JSON.
         FileKind::Other if is_json(file) => {
@@ -60,7 +61,7 @@ fn recorded(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> 
     let wanted =
         CodeAsk { functions: MOST, blocks: MOST, search: ask.search.clone(), ..CodeAsk::default() };
     let last = of_files(library, &import, Some(&wanted), &mut |_, _| {})?.pop();
-    last.ok_or_else(|| Error::failed(format!("{} has no report", file.display())))
+    last.ok_or_else(|| Error::failed(format!("{} has no report", tma::files::name(file))))
 }
 
 /// Compares the runs in the files of A with those of B.

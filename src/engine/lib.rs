@@ -2,6 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`reports`] | the report of a file, by its kind, or of a live measurement with its samples |
 //! | [`topdown`] | counts, live or recorded → report |
 //! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | what is hot: samples of a recording or a command, its hottest functions |
@@ -68,6 +69,7 @@ pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
 pub mod regions;
+pub mod reports;
 pub mod sampled;
 pub mod steps;
 pub mod tested;

@@ -1,7 +1,7 @@
 //! Counts that toplev or a script wrote, and lines that are not understood.
 
 use super::{import, of_text, table, total};
-use profile::counts::{Format, Options, counts};
+use profile::counts::{CountFormat, Options, counts};
 use tma::quantity::Missing;
 use tma::tables::Const;
 
@@ -12,7 +12,7 @@ fn toplevs_counts_old_and_new() {
         1.0001,0,1,idq_uops_not_delivered.core,200.0,\"cpu/event=0x9c,umask=0x1/\",1,0.0,50.0,Frontend_Bound\n\
         1.0001,1,1,idq_uops_not_delivered.core,0,\"cpu/event=0x9c,umask=0x1/\",1,0.0,0.0,Frontend_Bound\n";
     let r = of_text(new).unwrap();
-    assert_eq!(r.sources[0].format, Format::Toplev);
+    assert_eq!(r.sources[0].format, CountFormat::Toplev);
     let skx = table("skx");
     let imported = counts(&r, &skx, Options::default()).unwrap();
     let cpu0 = &imported.counts[0];

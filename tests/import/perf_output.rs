@@ -1,13 +1,13 @@
 //! Reads the output of perf back: every prefix and separator, CSV and JSON.
 
 use super::{of_text, recording};
-use profile::counts::{Count, Format, Recording, ScopeKind};
+use profile::counts::{Count, CountFormat, Recording, ScopeKind};
 
 /// Names, values and scopes of the software rows: `cpu0 task-clock 51.32`.
 fn software(recording: &Recording) -> Vec<String> {
     let mut found = Vec::new();
     for block in &recording.blocks {
-        for row in &block.software {
+        for (_, row) in &block.software {
             let scope = block.scope.as_ref().map_or(String::new(), |s| format!("{s} "));
             let count = match row.count {
                 Count::Value(v) => v.to_string(),
@@ -22,7 +22,7 @@ fn software(recording: &Recording) -> Vec<String> {
 #[test]
 fn the_simplest_output_of_perf() {
     let r = recording("perf-plain.csv");
-    assert_eq!(r.sources[0].format, Format::PerfCsv { separator: ",".into() });
+    assert_eq!(r.sources[0].format, CountFormat::PerfCsv { separator: ",".into() });
     assert_eq!(
         software(&r),
         ["task-clock 0.81", "context-switches 2", "duration_time 51630618", "page-faults 74"]
@@ -116,7 +116,11 @@ fn every_prefix_and_separator_of_perf() {
     ];
     for (name, separator, kind, rows) in expected {
         let r = recording(name);
-        assert_eq!(r.sources[0].format, Format::PerfCsv { separator: separator.into() }, "{name}");
+        assert_eq!(
+            r.sources[0].format,
+            CountFormat::PerfCsv { separator: separator.into() },
+            "{name}"
+        );
         assert_eq!(software(&r), rows, "{name}");
         assert_eq!(r.blocks[0].scope.as_ref().map(|s| s.kind), kind, "{name}");
         assert!(r.skipped.is_empty(), "{name}: {:?}", r.skipped);
@@ -181,7 +185,7 @@ fn runs_appended_to_one_file_stay_apart() {
 #[test]
 fn json_says_the_same_as_csv() {
     let r = recording("perf-no-aggr.json");
-    assert_eq!(r.sources[0].format, Format::PerfJson);
+    assert_eq!(r.sources[0].format, CountFormat::PerfJson);
     assert_eq!(r.blocks.len(), 2);
     assert_eq!(r.blocks[1].scope.as_ref().unwrap().name, "cpu1");
     assert_eq!(r.blocks[1].rows[0].count, Count::NotSupported);

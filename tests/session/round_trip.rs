@@ -4,7 +4,7 @@ use super::{bytes_of, chunks, read_all, sampled_chunks, some_counts, write};
 use crate::support::files::Folder;
 use crate::support::run::tdtool;
 use crate::support::shown;
-use profile::counts::{Format, Options, counts, read};
+use profile::counts::{CountFormat, Options, counts, read};
 use profile::record::Record;
 use profile::session::{Chunk, has_samples, load_recording, recording_from};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn an_import_takes_a_session_like_any_recording() {
     let path = folder.path().join("run.tdtool");
     write(&path, &chunks());
     let recording = read(&[&path]).unwrap();
-    assert_eq!(recording.sources[0].format, Format::Session);
+    assert_eq!(recording.sources[0].format, CountFormat::Session);
     let table = events::library().load("zen4").unwrap();
     let imported = counts(&recording, &table, Options::default()).unwrap();
     assert_eq!(imported.counts, [some_counts(0), some_counts(1)]);

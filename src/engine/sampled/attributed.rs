@@ -33,7 +33,7 @@ pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
 ///
 /// # Errors
 /// There are none in the time asked for; the recording cannot be read.
-pub(super) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
+pub(crate) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
     let Some((from, to)) = filter.time else { return Ok(()) };
     let wanted = filter.event_of(source.about());
     let (mut first, mut last, mut is_there) = (None, 0, false);

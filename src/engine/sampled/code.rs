@@ -94,13 +94,13 @@ impl Default for CodeAsk {
 
 impl CodeAsk {
     /// Whether files are written for other tools, which take samples of one event.
-    pub(super) fn exports(&self) -> bool {
+    pub(crate) fn exports(&self) -> bool {
         let files = [&self.folded, &self.flame_graph, &self.pprof, &self.callgrind];
         self.filter.timeline || files.iter().any(|path| path.is_some())
     }
 
     /// An option that only samples can answer.
-    pub(super) fn needs_samples(&self) -> Option<&'static str> {
+    pub(crate) fn needs_samples(&self) -> Option<&'static str> {
         let plain = Filter {
             chains: self.filter.chains,
             timeline: self.filter.timeline,
@@ -140,7 +140,7 @@ const BUDGET: Duration = Duration::from_secs(2);
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
 /// function.
-pub(super) fn enter(
+pub(crate) fn enter(
     report: &mut Report,
     profile: &mut Profile,
     ask: &CodeAsk,

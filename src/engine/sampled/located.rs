@@ -22,7 +22,7 @@ const LISTED: usize = 5;
 const RAW: u32 = 4;
 
 /// The tables of a recording, and the nodes of their trees that each event locates.
-pub(super) struct Located {
+pub(crate) struct Located {
     tables: Vec<Arc<Table>>,
     /// By event: ids and labels.
     nodes: Vec<Vec<(String, String)>>,
@@ -30,7 +30,7 @@ pub(super) struct Located {
 
 impl Located {
     /// For a recording: with the table that is forced, that of its counts, or that of its processor.
-    pub(super) fn new(
+    pub(crate) fn new(
         library: &Library,
         forced: Option<&str>,
         report: &Report,
@@ -70,7 +70,7 @@ impl Located {
     ///
     /// # Errors
     /// None was sampled.
-    pub(super) fn chosen(&self, by: &str, events: &[Event]) -> Result<usize> {
+    pub(crate) fn chosen(&self, by: &str, events: &[Event]) -> Result<usize> {
         let plain = |name: &str| name.to_lowercase().replace([' ', '-'], "_");
         let without = |name: &str| match name.rsplit_once(':') {
             Some((base, letters)) if letters.bytes().all(|b| b"ukhgpP".contains(&b)) => {

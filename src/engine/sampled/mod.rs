@@ -2,7 +2,6 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`reports`] | reports with hot code: of a recording, or of a live measurement |
 //! | [`code`] | hot functions and blocks of a recording, into a report |
 //! | `attributed` | its samples, as far as it has what is asked for |
 //! | `located` | the nodes that sampled events locate; stacks |
@@ -15,7 +14,6 @@ mod annotated;
 pub mod attributed;
 pub mod code;
 pub mod entries;
-mod located;
+pub(crate) mod located;
 pub(crate) mod per_function;
-pub mod reports;
 mod with_values;

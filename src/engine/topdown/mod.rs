@@ -7,6 +7,7 @@ pub mod imported;
 pub mod live;
 pub(crate) mod software;
 
+pub(crate) use imported::of_counts;
 pub use imported::{ImportAsk, imported};
 pub use live::{LiveAsk, Outcome, Update, live, required};
 use pmu::Target;

@@ -1,8 +1,8 @@
 //! Rows into blocks: one block per run, interval, scope and trial, in file order.
 
-use super::names::SoftwareKind;
 use super::recording::{
-    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, Skipped, Source, Unparsed,
+    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, Skipped, SoftwareKind,
+    Source, Unparsed,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -183,9 +183,11 @@ impl Builder {
             unit: (!count.unit.is_empty()).then(|| self.id(count.unit)),
             line,
         };
-        let software = SoftwareKind::from_name(count.name).is_some();
         let block = self.block(key);
-        if software { &mut block.software } else { &mut block.rows }.push(row);
+        match SoftwareKind::from_name(count.name) {
+            Some(kind) => block.software.push((kind, row)),
+            None => block.rows.push(row),
+        }
         Ok(())
     }
 

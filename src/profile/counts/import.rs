@@ -1,8 +1,8 @@
 //! A recording and a table → counts of the table's events, with what a report must state.
 
 use super::groups::{self, Groups, Meaning, Mode};
-use super::names::{Match, Names, SoftwareKind, TableMatch, best_tables};
-use super::recording::{Block, Count, NameId, Recording, Row};
+use super::names::{Match, Names, TableMatch, best_tables};
+use super::recording::{Block, Count, NameId, Recording, Row, SoftwareKind};
 use super::sessions::{self, Imported, Software, UnknownEvent};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -310,13 +310,10 @@ impl<'a> Importer<'a> {
 
     fn software(&self, block: &Block, counts: &Counts) -> Option<Software> {
         let mut values = BTreeMap::new();
-        for row in &block.software {
-            let Some(kind) = SoftwareKind::from_name(self.recording.name(row.name)) else {
-                continue;
-            };
+        for (kind, row) in &block.software {
             let name = kind.name();
             let value = match row.count {
-                Count::Value(value) => self.as_perf_prints(kind, value, row.unit),
+                Count::Value(value) => self.as_perf_prints(*kind, value, row.unit),
                 Count::NotCounted => Err(Missing::NotCounted(name.into())),
                 Count::NotSupported => Err(Missing::NotSupported(name.into())),
             };
@@ -339,9 +336,8 @@ fn durations(
 ) -> HashMap<(usize, u32, Option<String>, Option<Duration>), f64> {
     let mut durations = HashMap::new();
     for block in recording.blocks.iter().filter(|b| !b.summary) {
-        for row in &block.software {
-            let name = recording.name(row.name);
-            if SoftwareKind::from_name(name) == Some(SoftwareKind::DurationTime)
+        for (kind, row) in &block.software {
+            if *kind == SoftwareKind::DurationTime
                 && let Count::Value(nanos) = row.count
                 && nanos > 0.0
             {

@@ -1,9 +1,10 @@
 //! Recognises files that are given as counts by mistake, and names the command that was meant.
 
-use super::recording::FORMATS;
+use super::formats::formats;
 use super::{perf_json, plain, toplev};
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::files::name;
 use tma::shell;
 
 /// Suffixes of source files in compiled languages, and of scripts with their interpreters.
@@ -18,7 +19,7 @@ const LISTED: usize = 8;
 pub fn binary(start: &[u8], path: &Path) -> Result<()> {
     // As a shell finds it.
     let folder = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { "./" } else { "" };
-    let name = path.display();
+    let name = name(path);
     let file = shell::file(path);
     let to_run = match file {
         Some(_) => shell::quoted(&[Path::new(folder).join(path)]),
@@ -34,7 +35,7 @@ pub fn binary(start: &[u8], path: &Path) -> Result<()> {
         None => "`iconv -f UTF-16 -t UTF-8` converts it".to_owned(),
     };
     let known: [(&[u8], &str, &str); 7] = [
-        (b"", "the file is empty", FORMATS),
+        (b"", "the file is empty", &formats()),
         (b"\x7fELF", "this is a program, not a recording", &to_run),
         (b"BZh", "this is compressed (bzip2)", &unpack("bunzip2 -k")),
         (b"\x04\x22\x4d\x18", "this is compressed (lz4)", &unpack("unlz4 -k")),
@@ -53,7 +54,7 @@ pub fn binary(start: &[u8], path: &Path) -> Result<()> {
 
 /// Refuses outputs of perf and toplev that a line shows to have no counts.
 pub fn text(text: &str, path: &Path, number: u32) -> Result<()> {
-    let place = format!("{}:{number}", path.display());
+    let place = format!("{}:{number}", name(path));
     if text.contains("Performance counter stats for") {
         return Err(Error::failed(format!("{place}: this is perf's human-readable output"))
             .because("its numbers are rounded and do not show the groups")
@@ -68,7 +69,7 @@ pub fn text(text: &str, path: &Path, number: u32) -> Result<()> {
 
 /// Why a text has no counts, by the lines of it that were read.
 pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
-    let name = path.display();
+    let name = name(path);
     if let Some(error) = metrics(path, lines) {
         return error;
     }
@@ -100,7 +101,7 @@ pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
         }
         None => error.because("the file has no rows, at most a heading"),
     };
-    error.hint(FORMATS)
+    error.hint(formats())
 }
 
 /// The error for the output of `perf stat --metric-only`, with the first of its values.
@@ -113,7 +114,7 @@ fn metrics(path: &Path, lines: &[(u32, String)]) -> Option<Error> {
         values.push(format!("{} more", found.len() - LISTED));
     }
     Some(
-        Error::failed(format!("{}: these are metrics, without their counts", path.display()))
+        Error::failed(format!("{}: these are metrics, without their counts", name(path)))
             .because(format!("`perf stat --metric-only` wrote {}", values.join(", ")))
             .hint("record again without --metric-only: `perf stat -x, -M TopdownL1 -o FILE …`"),
     )

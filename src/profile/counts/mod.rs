@@ -6,7 +6,8 @@
 //! | `builder` | rows into blocks: one per interval, scope and run |
 //! | `perf_csv`, `perf_json`, `toplev`, `plain` | one line of each format |
 //! | `decimal_commas` | a line of perf whose numbers have the separator in them |
-//! | `reader`, `mistaken` | the format of a file, from its lines to blocks; files that are given by mistake |
+//! | `formats` | kinds of files; formats of counts, of which help and errors are made |
+//! | `reader`, `mistaken` | a file, from its lines to blocks; files that are given by mistake |
 //! | `event_name`, `names` | event names as written → events of a table; tables that a recording fits |
 //! | `groups` | which rows were counted together |
 //! | `sessions`, `import` | a session, perf.data or recording and a table → [`Imported`] |
@@ -40,6 +41,7 @@
 mod builder;
 mod decimal_commas;
 mod event_name;
+mod formats;
 mod groups;
 mod import;
 mod mistaken;
@@ -58,12 +60,13 @@ use tma::counts::{Counts, GroupCounts};
 use tma::quantity::Missing;
 use tma::tables::{Const, EventId};
 
+pub use formats::{CountFormat, FileKind, formats, formats_of_tools};
 pub use import::{Options, counts};
-pub use names::{Match, Names, SoftwareKind, TableMatch, best_tables, resolve};
-pub use reader::{folder_error, read};
+pub use names::{Match, Names, TableMatch, best_tables, resolve};
+pub use reader::{read, read_as};
 pub use recording::{
-    Block, Count, Format, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, ScopeKind, Skipped,
-    Source, Unparsed,
+    Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Scope, ScopeKind, Skipped,
+    SoftwareKind, Source, Unparsed,
 };
 pub use sessions::{Imported, Software, UnknownEvent};
 

@@ -4,7 +4,7 @@
 //! `cycles`, `r003c`, `cpu/event=0x3c/` and `CPU_CLK_UNHALTED.THREAD` are one event on Intel.
 
 use super::event_name::{Encoding, EventName, Vendor};
-use super::recording::Recording;
+use super::recording::{Recording, SoftwareKind};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -28,70 +28,6 @@ pub enum Match {
     OtherCore,
     /// Unknown to the table.
     Unknown,
-}
-
-/// Events that need no PMU, as perf names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SoftwareKind {
-    /// Time on a CPU in milliseconds.
-    TaskClock,
-    /// CPU clock in milliseconds.
-    CpuClock,
-    /// Wall time in nanoseconds.
-    DurationTime,
-    /// Time in user mode in nanoseconds.
-    UserTime,
-    /// Time in kernel mode in nanoseconds.
-    SystemTime,
-    /// Context switches.
-    ContextSwitches,
-    /// Migrations to another CPU.
-    CpuMigrations,
-    /// Page faults.
-    PageFaults,
-    /// Page faults without input or output.
-    MinorFaults,
-    /// Page faults with input or output.
-    MajorFaults,
-    /// Unaligned accesses that the kernel fixed up.
-    AlignmentFaults,
-    /// Instructions that the kernel emulated.
-    EmulationFaults,
-    /// Switches to another control group.
-    CgroupSwitches,
-}
-
-impl SoftwareKind {
-    /// All of them, with the names that perf accepts; it prints the first.
-    const NAMES: [(SoftwareKind, &'static [&'static str]); 13] = [
-        (SoftwareKind::TaskClock, &["task-clock"]),
-        (SoftwareKind::CpuClock, &["cpu-clock"]),
-        (SoftwareKind::DurationTime, &["duration_time"]),
-        (SoftwareKind::UserTime, &["user_time"]),
-        (SoftwareKind::SystemTime, &["system_time"]),
-        (SoftwareKind::ContextSwitches, &["context-switches", "cs"]),
-        (SoftwareKind::CpuMigrations, &["cpu-migrations", "migrations"]),
-        (SoftwareKind::PageFaults, &["page-faults", "faults"]),
-        (SoftwareKind::MinorFaults, &["minor-faults"]),
-        (SoftwareKind::MajorFaults, &["major-faults"]),
-        (SoftwareKind::AlignmentFaults, &["alignment-faults"]),
-        (SoftwareKind::EmulationFaults, &["emulation-faults"]),
-        (SoftwareKind::CgroupSwitches, &["cgroup-switches"]),
-    ];
-
-    /// The name perf prints.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(k, _)| *k == self).map_or("", |(_, names)| names[0])
-    }
-
-    /// The event called `name`, whatever its modifiers (`task-clock:u`).
-    pub fn from_name(name: &str) -> Option<Self> {
-        let bare = name.trim().split(':').next().unwrap_or_default();
-        Self::NAMES
-            .iter()
-            .find(|(_, names)| names.iter().any(|n| n.eq_ignore_ascii_case(bare)))
-            .map(|(kind, _)| *kind)
-    }
 }
 
 /// A table's events, indexed for look-ups of names as tools write them.

@@ -27,11 +27,14 @@ impl PerfCsv {
         &self.separator
     }
 
-    /// Recognises a complete line with a count, and with it the separator.
-    pub fn recognise(text: &str) -> Option<Self> {
+    /// Recognises a complete line with a count, and with it the separator; the line as it was read.
+    pub fn recognise(text: &str) -> Option<(Self, Line)> {
+        if text.trim_start().starts_with('#') {
+            return None;
+        }
         candidates(text).into_iter().find_map(|separator| {
-            let (_, parsed) = parse_any(text, &separator).ok()?;
-            parsed.share.is_some().then_some(Self { separator, with_share: None })
+            let line = parse_any(text, &separator).ok()?;
+            line.1.share.is_some().then_some((Self { separator, with_share: None }, line))
         })
     }
 
@@ -43,15 +46,25 @@ impl PerfCsv {
             }
             return Ok(());
         }
-        let (key, parsed) = match parse_any(text, &self.separator) {
-            Ok(parsed) => parsed,
+        match parse_any(text, &self.separator) {
+            Ok(line) => self.add(number, text, &line, builder),
             Err(why) => {
                 builder.skip(number, why, text);
-                return Ok(());
+                Ok(())
             }
-        };
+        }
+    }
+
+    /// Adds the line `text` as it was read.
+    pub fn add(
+        &mut self,
+        number: u32,
+        text: &str,
+        (key, parsed): &Line,
+        builder: &mut Builder,
+    ) -> Result<()> {
         for (name, value) in &parsed.metrics {
-            builder.metric(number, &key, name, *value);
+            builder.metric(number, key, name, *value);
         }
         if parsed.event.is_empty() {
             return Ok(());
@@ -69,7 +82,7 @@ impl PerfCsv {
             unit: &parsed.unit,
             ..ParsedCount::default()
         };
-        builder.row(number, &key, &found)
+        builder.row(number, key, &found)
     }
 }
 
@@ -107,9 +120,12 @@ fn candidates(text: &str) -> Vec<String> {
 /// Names and values of metrics printed with a count.
 type Metrics = Vec<(String, f64)>;
 
+/// A line as it was read.
+pub type Line = (BlockKey, Parsed);
+
 /// A parsed line, from the count on.
 #[derive(Default)]
-struct Parsed {
+pub struct Parsed {
     count: Count,
     unit: String,
     /// Empty on lines with further metrics only.
@@ -121,7 +137,7 @@ struct Parsed {
 }
 
 /// As [`parse`], also with decimal commas (perf follows the locale).
-fn parse_any(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), Unparsed> {
+fn parse_any(text: &str, separator: &str) -> std::result::Result<Line, Unparsed> {
     parse(text, separator).or_else(|why| match separator {
         "," => decimal_commas::with_points(text)
             .ok_or(why)
@@ -143,7 +159,7 @@ fn with_decimal_points(text: &str) -> String {
     out
 }
 
-fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), Unparsed> {
+fn parse(text: &str, separator: &str) -> std::result::Result<Line, Unparsed> {
     let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
     let mut key = BlockKey::default();
     let mut at = 0;

@@ -9,12 +9,15 @@ use super::recording::{Count, Scope, ScopeKind, Unparsed};
 use serde_json::{Map, Value};
 use tma::error::Result;
 
-/// Whether a line is one of perf's objects with a count, or an array of them.
-pub fn recognise(text: &str) -> bool {
-    objects(text).is_some_and(|all| all.iter().any(has_count))
+/// One of perf's objects.
+pub type Object = Map<String, Value>;
+
+/// The objects of a line that is one of perf's with a count, or an array of them.
+pub fn recognise(text: &str) -> Option<Vec<Object>> {
+    objects(text).filter(|all| all.iter().any(has_count))
 }
 
-fn has_count(object: &Map<String, Value>) -> bool {
+fn has_count(object: &Object) -> bool {
     object.contains_key("counter-value") && object.contains_key("event")
 }
 
@@ -86,11 +89,16 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         builder.skip(number, Unparsed::PartOfObject, text);
         return Ok(());
     };
-    all.iter().try_for_each(|object| add(number, object, text, builder))
+    add_all(number, &all, text, builder)
+}
+
+/// Adds the objects that are on the line `text`.
+pub fn add_all(number: u32, all: &[Object], text: &str, builder: &mut Builder) -> Result<()> {
+    all.iter().try_for_each(|object| add(number, object, text.trim(), builder))
 }
 
 /// Adds an object; `text` is the line that it is on.
-fn add(number: u32, object: &Map<String, Value>, text: &str, builder: &mut Builder) -> Result<()> {
+fn add(number: u32, object: &Object, text: &str, builder: &mut Builder) -> Result<()> {
     let key = match key(object) {
         Ok(key) => key,
         Err(why) => {
@@ -139,7 +147,7 @@ fn add(number: u32, object: &Map<String, Value>, text: &str, builder: &mut Build
 }
 
 /// The objects of a line: one, or those of an array, whose brackets may be on other lines.
-fn objects(text: &str) -> Option<Vec<Map<String, Value>>> {
+fn objects(text: &str) -> Option<Vec<Object>> {
     let text = text.trim();
     // Some versions end the lines with a comma.
     let text = text.strip_suffix(',').unwrap_or(text);
@@ -161,7 +169,7 @@ fn value(text: &str) -> Option<Value> {
         .ok()
 }
 
-fn of_value(value: Value) -> Option<Vec<Map<String, Value>>> {
+fn of_value(value: Value) -> Option<Vec<Object>> {
     match value {
         Value::Object(object) => Some(vec![object]),
         Value::Array(all) => {
@@ -208,19 +216,19 @@ fn without_nan(text: &str) -> String {
     out
 }
 
-fn string<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+fn string<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str).map(str::trim)
 }
 
 /// A number, or a number in a string.
-fn float(object: &Map<String, Value>, key: &str) -> Option<f64> {
+fn float(object: &Object, key: &str) -> Option<f64> {
     match object.get(key)? {
         Value::String(text) => point(text.trim()).parse().ok(),
         other => other.as_f64(),
     }
 }
 
-fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, Unparsed> {
+fn key(object: &Object) -> std::result::Result<BlockKey, Unparsed> {
     let mut key = BlockKey::default();
     if let Some(interval) = object.get("interval") {
         let nanos =
@@ -260,11 +268,11 @@ fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, Unparsed> {
 mod tests {
     use super::super::recording::{Recording, Source};
     use super::*;
-    use crate::counts::recording::Format;
+    use crate::counts::formats::CountFormat;
 
     fn read(text: &str) -> (bool, Recording) {
         let mut builder = Builder::default();
-        builder.start_file(Source { path: "a".into(), format: Format::PerfJson, runs: 1 });
+        builder.start_file(Source { path: "a".into(), format: CountFormat::PerfJson, runs: 1 });
         let lines: Vec<(u32, String)> = (1..).zip(text.lines().map(str::to_owned)).collect();
         let found = lies_over_lines(&lines, &mut builder).unwrap();
         (found, std::mem::take(builder.recording()))

@@ -2,13 +2,15 @@
 //! length.
 
 use super::builder::Builder;
-use super::recording::{FORMATS, Format, Recording, Source};
+use super::formats::{CountFormat, FileKind, formats};
+use super::recording::{Recording, Source};
 use super::{mistaken, perf_csv, perf_json, plain, sessions, toplev};
-use crate::{kept, perfdata, session};
+use crate::{kept, session};
 use std::borrow::Cow;
-use std::io::{BufRead, BufReader, Read, Seek as _};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::files::name;
 
 /// Lines buffered while the format is unknown: the output of the measured program often comes first.
 const KEPT_LINES: usize = 200_000;
@@ -24,48 +26,49 @@ const PLAIN_ENOUGH: usize = 1000;
 /// lines that cannot be parsed are listed in [`Recording::skipped`].
 pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Recording> {
     if paths.is_empty() {
-        return Err(Error::usage("no file to import").hint(FORMATS));
+        return Err(Error::usage("no file to import").hint(formats()));
     }
     let mut builder = Builder::default();
     for path in paths {
-        read_file(path.as_ref(), &mut builder)?;
+        let path = path.as_ref();
+        read_file(path, FileKind::of(path)?, &mut builder)?;
     }
     Ok(builder.finish())
 }
 
-fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
+/// Reads the recorded counts of one file, whose kind is known.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as(path: &Path, kind: FileKind) -> Result<Recording> {
+    let mut builder = Builder::default();
+    read_file(path, kind, &mut builder)?;
+    Ok(builder.finish())
+}
+
+fn read_file(path: &Path, kind: FileKind, builder: &mut Builder) -> Result<()> {
+    match kind {
+        FileKind::PerfStatRecord => return sessions::read_stat(path, builder),
+        FileKind::PerfData => return Err(sessions::with_samples(path)),
+        FileKind::Session | FileKind::Evidence | FileKind::Document | FileKind::Other => {}
+    }
     if path == Path::new("-") && kept::kept(path).is_none() {
-        return read_from(std::io::stdin().lock(), path, builder);
+        return read_text(std::io::stdin().lock(), path, builder);
     }
-    let unreadable =
-        |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
-    if path.is_dir() {
-        return Err(folder_error(path));
+    let file = kept::open(path)
+        .map_err(|e| Error::failed(format!("cannot read {}", name(path))).because(e))?;
+    match kind {
+        FileKind::Session => read_session(file, path, builder),
+        _ => read_text(file, path, builder),
     }
-    let mut file = kept::open(path).map_err(unreadable)?;
-    let mut start = Vec::new();
-    (&file).take(8).read_to_end(&mut start).map_err(unreadable)?;
-    if perfdata::recognise(&start) {
-        return sessions::read_stat(path, builder);
-    }
-    file.rewind().map_err(unreadable)?;
-    read_from(file, path, builder)
 }
 
-/// The error for a folder in place of a recording.
-pub fn folder_error(path: &Path) -> Error {
-    Error::failed(format!("{} is a folder, not a recording", path.display())).hint(FORMATS)
-}
-
-/// Reads one open file; `path` names it in messages.
-fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
+/// Reads an open text; `path` names it in messages.
+fn read_text(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut lines = Lines::new(input, path);
-    if lines.peek()?.starts_with(&session::MAGIC) {
-        return read_session(lines.into_input(), path, builder);
-    }
     mistaken::binary(lines.peek()?, path)?;
-    builder.start_file(Source { path: path.to_owned(), format: Format::PerfJson, runs: 1 });
-    read_text(&mut lines, path, builder)?;
+    builder.start_file(Source { path: path.to_owned(), format: CountFormat::PerfJson, runs: 1 });
+    read_lines(&mut lines, path, builder)?;
     if let Some(line) = lines.first_bad_utf8() {
         let note = format!("{}:{line}: not UTF-8; invalid bytes were replaced", path.display());
         builder.recording().notes.push(note);
@@ -82,12 +85,21 @@ fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()>
 }
 
 fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()> {
-    let session = session::load_from(input, &path.display().to_string())?;
-    builder.start_file(Source { path: path.to_owned(), format: Format::Session, runs: 1 });
+    let session = session::load_from(input, &name(path))?;
+    builder.start_file(Source { path: path.to_owned(), format: CountFormat::Session, runs: 1 });
     let recording = builder.recording();
     recording.notes.extend(session.notes.iter().map(|n| format!("{}: {n}", path.display())));
     recording.sessions.push(session);
     Ok(())
+}
+
+/// A line by which a format was recognised, as it was read for that: it is not read again.
+enum FirstLine<'a> {
+    /// It has the names of the columns.
+    Header,
+    PerfCsv(perf_csv::Line),
+    PerfJson(Vec<perf_json::Object>),
+    Toplev(Vec<Cow<'a, str>>),
 }
 
 /// The parser of one format, with its state between lines.
@@ -99,12 +111,30 @@ enum Parser {
 }
 
 impl Parser {
-    fn format(&self) -> Format {
+    fn format(&self) -> CountFormat {
         match self {
-            Parser::PerfCsv(p) => Format::PerfCsv { separator: p.separator().to_owned() },
-            Parser::PerfJson => Format::PerfJson,
-            Parser::Toplev(_) => Format::Toplev,
-            Parser::Plain(p) => Format::Plain { separator: p.separator() },
+            Parser::PerfCsv(p) => CountFormat::PerfCsv { separator: p.separator().to_owned() },
+            Parser::PerfJson => CountFormat::PerfJson,
+            Parser::Toplev(_) => CountFormat::Toplev,
+            Parser::Plain(p) => CountFormat::Plain { separator: p.separator() },
+        }
+    }
+
+    /// Adds the line `text`, by which the format was recognised.
+    fn first(
+        &mut self,
+        number: u32,
+        text: &str,
+        first: &FirstLine<'_>,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        match (self, first) {
+            (Parser::PerfCsv(p), FirstLine::PerfCsv(line)) => p.add(number, text, line, builder),
+            (Parser::PerfJson, FirstLine::PerfJson(all)) => {
+                perf_json::add_all(number, all, text, builder)
+            }
+            (Parser::Toplev(p), FirstLine::Toplev(fields)) => p.add(number, text, fields, builder),
+            _ => Ok(()),
         }
     }
 
@@ -117,25 +147,26 @@ impl Parser {
         }
     }
 
-    /// Recognises a line that belongs to one format only; `true` if it is a header.
-    fn recognise(text: &str) -> Option<(Parser, bool)> {
-        if perf_json::recognise(text) {
-            return Some((Parser::PerfJson, false));
+    /// Recognises a line that belongs to one format only.
+    fn recognise(text: &str) -> Option<(Parser, FirstLine<'_>)> {
+        if let Some(all) = perf_json::recognise(text) {
+            return Some((Parser::PerfJson, FirstLine::PerfJson(all)));
         }
         if let Some(columns) = toplev::Columns::from_header(text) {
-            return Some((Parser::Toplev(columns), true));
+            return Some((Parser::Toplev(columns), FirstLine::Header));
         }
-        if let Some(columns) = toplev::Columns::headerless(text) {
-            return Some((Parser::Toplev(columns), false));
+        if let Some((columns, fields)) = toplev::Columns::headerless(text) {
+            return Some((Parser::Toplev(columns), FirstLine::Toplev(fields)));
         }
         if let Some(columns) = plain::Columns::from_header(text) {
-            return Some((Parser::Plain(columns), true));
+            return Some((Parser::Plain(columns), FirstLine::Header));
         }
-        perf_csv::PerfCsv::recognise(text).map(|p| (Parser::PerfCsv(p), false))
+        let (parser, line) = perf_csv::PerfCsv::recognise(text)?;
+        Some((Parser::PerfCsv(parser), FirstLine::PerfCsv(line)))
     }
 }
 
-fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -> Result<()> {
+fn read_lines(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -> Result<()> {
     let mut kept: Vec<(u32, String)> = Vec::new();
     let mut parser = None;
     let mut plain_lines = 0;
@@ -143,11 +174,9 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
         if text.trim().is_empty() {
             continue;
         }
-        if let Some((found, is_header)) = Parser::recognise(&text) {
+        if let Some((found, first)) = Parser::recognise(&text) {
             let mut found = parse_kept(found, &mut kept, builder)?;
-            if !is_header {
-                found.line(number, &text, builder)?;
-            }
+            found.first(number, &text, &first, builder)?;
             parser = Some(found);
             break;
         }
@@ -218,7 +247,7 @@ impl<R: Read> Lines<R> {
     pub fn new(input: R, path: &Path) -> Self {
         Self {
             input: BufReader::with_capacity(1 << 16, input),
-            path: path.display().to_string(),
+            path: name(path),
             buffer: Vec::new(),
             line: 0,
             terminated: true,
@@ -252,12 +281,12 @@ impl<R: Read> Lines<R> {
         if !self.terminated && n > LONGEST {
             return Err(Error::failed(format!("{path}:{place}: the line is longer than 1 MiB"))
                 .because("no format of recorded counts has such lines")
-                .hint(FORMATS));
+                .hint(formats()));
         }
         if self.buffer.contains(&0) {
             return Err(Error::failed(format!("{path}:{place}: this is a binary file"))
                 .because("the line holds a NUL byte")
-                .hint(FORMATS));
+                .hint(formats()));
         }
         while matches!(self.buffer.last(), Some(b'\n' | b'\r')) {
             self.buffer.pop();
@@ -269,11 +298,6 @@ impl<R: Read> Lines<R> {
             self.utf8 = Some(place);
         }
         Ok(Some((place, text)))
-    }
-
-    /// The input; if no line was read, from its first byte.
-    pub fn into_input(self) -> impl Read {
-        self.input
     }
 
     /// Number of the last line read.

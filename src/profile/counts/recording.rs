@@ -1,5 +1,6 @@
-//! Recorded counts as they were written: rows, blocks, files; their formats and scopes, and why a line is skipped.
+//! Recorded counts as they were written: rows, blocks, files; their scopes, and why a line is skipped.
 
+use super::formats::CountFormat;
 use crate::session::Session;
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ pub struct Source {
     /// Its path as given.
     pub path: PathBuf,
     /// Its format.
-    pub format: Format,
+    pub format: CountFormat,
     /// Number of runs appended to one another in it.
     pub runs: u32,
 }
@@ -50,6 +51,70 @@ pub struct Row {
     pub line: u32,
 }
 
+/// Events that need no PMU, as perf names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SoftwareKind {
+    /// Time on a CPU in milliseconds.
+    TaskClock,
+    /// CPU clock in milliseconds.
+    CpuClock,
+    /// Wall time in nanoseconds.
+    DurationTime,
+    /// Time in user mode in nanoseconds.
+    UserTime,
+    /// Time in kernel mode in nanoseconds.
+    SystemTime,
+    /// Context switches.
+    ContextSwitches,
+    /// Migrations to another CPU.
+    CpuMigrations,
+    /// Page faults.
+    PageFaults,
+    /// Page faults without input or output.
+    MinorFaults,
+    /// Page faults with input or output.
+    MajorFaults,
+    /// Unaligned accesses that the kernel fixed up.
+    AlignmentFaults,
+    /// Instructions that the kernel emulated.
+    EmulationFaults,
+    /// Switches to another control group.
+    CgroupSwitches,
+}
+
+impl SoftwareKind {
+    /// All of them, with the names that perf accepts; it prints the first.
+    const NAMES: [(SoftwareKind, &'static [&'static str]); 13] = [
+        (SoftwareKind::TaskClock, &["task-clock"]),
+        (SoftwareKind::CpuClock, &["cpu-clock"]),
+        (SoftwareKind::DurationTime, &["duration_time"]),
+        (SoftwareKind::UserTime, &["user_time"]),
+        (SoftwareKind::SystemTime, &["system_time"]),
+        (SoftwareKind::ContextSwitches, &["context-switches", "cs"]),
+        (SoftwareKind::CpuMigrations, &["cpu-migrations", "migrations"]),
+        (SoftwareKind::PageFaults, &["page-faults", "faults"]),
+        (SoftwareKind::MinorFaults, &["minor-faults"]),
+        (SoftwareKind::MajorFaults, &["major-faults"]),
+        (SoftwareKind::AlignmentFaults, &["alignment-faults"]),
+        (SoftwareKind::EmulationFaults, &["emulation-faults"]),
+        (SoftwareKind::CgroupSwitches, &["cgroup-switches"]),
+    ];
+
+    /// The name perf prints.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(k, _)| *k == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// The event called `name`, whatever its modifiers (`task-clock:u`).
+    pub fn from_name(name: &str) -> Option<Self> {
+        let bare = name.trim().split(':').next().unwrap_or_default();
+        Self::NAMES
+            .iter()
+            .find(|(_, names)| names.iter().any(|n| n.eq_ignore_ascii_case(bare)))
+            .map(|(kind, _)| *kind)
+    }
+}
+
 /// A metric that perf printed with a count: for cross-checks only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metric {
@@ -79,7 +144,7 @@ pub struct Block {
     /// Counts of hardware events, in file order.
     pub rows: Vec<Row>,
     /// Counts of software events and times: task-clock, context switches, duration_time.
-    pub software: Vec<Row>,
+    pub software: Vec<(SoftwareKind, Row)>,
     /// Constants of the run (`#SMT_ON`), by [`tma::tables::Const`] index.
     pub constants: [Option<f64>; 5],
     /// Metrics that perf printed with the counts.
@@ -235,49 +300,6 @@ pub fn scope_of(name: &str, counts_cpus: bool) -> Option<Scope> {
 
 pub(super) fn is_whole(field: &str) -> bool {
     !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// The inputs that are read, as a hint after an error.
-pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a recording is a \
-     session of `tdtool record`, perf.data, or the output of `perf stat -x,`, `perf stat -j`, \
-     `perf stat record`, `toplev --valcsv`, or CSV lines `event,value`";
-
-/// Format of a file, recognised by content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Format {
-    /// `perf stat -x SEP`.
-    PerfCsv {
-        /// Between the fields.
-        separator: String,
-    },
-    /// `perf stat -j`: one JSON object per line.
-    PerfJson,
-    /// `perf stat record`.
-    PerfStatRecord,
-    /// toplev's `--valcsv`.
-    Toplev,
-    /// `event,value` or `trial,event,value`.
-    Plain {
-        /// Between the fields.
-        separator: char,
-    },
-    /// A session of `tdtool record`.
-    Session,
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Format::PerfCsv { separator } => {
-                write!(f, "perf stat -x{}", separator.escape_default())
-            }
-            Format::PerfJson => f.write_str("perf stat -j"),
-            Format::PerfStatRecord => f.write_str("perf stat record"),
-            Format::Toplev => f.write_str("toplev --valcsv"),
-            Format::Plain { .. } => f.write_str("event,value CSV"),
-            Format::Session => f.write_str("tdtool session"),
-        }
-    }
 }
 
 /// Why a line of a file of counts is skipped.

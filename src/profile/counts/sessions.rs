@@ -3,7 +3,8 @@
 //! map them to the table at hand.
 
 use super::builder::{BlockKey, Builder, ParsedCount};
-use super::recording::{Count, Format, Source};
+use super::formats::CountFormat;
+use super::recording::{Count, Source};
 use crate::perfdata::{self, StatCount, StatEvent};
 use crate::session::Session;
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
+use tma::files;
 use tma::quantity::Missing;
 use tma::tables::{EventId, Table};
 
@@ -137,25 +139,35 @@ fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
     Ok(out)
 }
 
-/// Reads the counts of a perf.data file; one with samples is refused.
+/// The error for perf.data with samples.
+pub fn with_samples(path: &Path) -> Error {
+    let name = files::name(path);
+    let error = Error::failed(format!("{name}: this is perf.data, with samples, not counts"))
+        .because("several files are read together only if they hold counts");
+    with_command(error, "tdtool report", path)
+}
+
+/// Reads the counts of a perf.data file.
 ///
 /// # Errors
 /// It cannot be read, or has no counts.
 pub fn read_stat(path: &Path, builder: &mut Builder) -> Result<()> {
     let name = path.display();
-    if !perfdata::holds_counts(path) {
-        let error = Error::failed(format!("{name}: this is perf.data, with samples, not counts"))
-            .because("several files are read together only if they hold counts");
-        return Err(with_command(error, "tdtool report", path));
-    }
     let found = perfdata::stat(path)?;
     let mut nothing = found.rounds.iter().flat_map(|round| &round.counts);
     if nothing.all(Option::is_none) {
-        let error = Error::failed(format!("{name}: `perf stat record` wrote no count"))
-            .because(found.damage.unwrap_or_else(|| "it ended before its first interval".into()));
+        let error =
+            Error::failed(format!("{}: `perf stat record` wrote no count", files::name(path)))
+                .because(
+                    found.damage.unwrap_or_else(|| "it ended before its first interval".into()),
+                );
         return Err(with_command(error, "perf stat report -i", path));
     }
-    builder.start_file(Source { path: path.to_owned(), format: Format::PerfStatRecord, runs: 1 });
+    builder.start_file(Source {
+        path: path.to_owned(),
+        format: CountFormat::PerfStatRecord,
+        runs: 1,
+    });
     if let Some(damage) = found.damage {
         builder.recording().notes.push(format!("{name} is damaged: {damage}"));
     }

@@ -56,8 +56,8 @@ impl Columns {
     }
 
     /// Recognises a line of a file without its header: time, CPU, group, event, count, perf's event, index, spread,
-    /// running share and, in newer versions, nodes.
-    pub fn headerless(text: &str) -> Option<Self> {
+    /// running share and, in newer versions, nodes. Its fields come with it.
+    pub fn headerless(text: &str) -> Option<(Self, Vec<Cow<'_, str>>)> {
         SEPARATORS.into_iter().find_map(|separator| {
             let fields = plain::fields(text, separator);
             let number = |at: usize| fields[at].trim().parse::<f64>().is_ok();
@@ -66,7 +66,7 @@ impl Columns {
                 && [0, 2, 4, 6, 7, 8].into_iter().all(number)
                 && named(3)
                 && named(5);
-            fits.then_some(Self {
+            let columns = Self {
                 separator,
                 timestamp: 0,
                 cpu: 1,
@@ -76,7 +76,8 @@ impl Columns {
                 perf_event: Some(5),
                 multiplex: Some(8),
                 count: fields.len(),
-            })
+            };
+            fits.then_some((columns, fields))
         })
     }
 
@@ -87,7 +88,18 @@ impl Columns {
             *self = again;
             return Ok(());
         }
-        match self.parse(&plain::fields(text, self.separator)) {
+        self.add(number, text, &plain::fields(text, self.separator), builder)
+    }
+
+    /// Adds the line `text`, whose fields these are.
+    pub fn add(
+        &self,
+        number: u32,
+        text: &str,
+        fields: &[Cow<'_, str>],
+        builder: &mut Builder,
+    ) -> Result<()> {
+        match self.parse(fields) {
             Ok((key, found)) => builder.row(number, &key, &found),
             Err(why) => {
                 builder.skip(number, why, text);

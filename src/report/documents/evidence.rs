@@ -251,19 +251,13 @@ fn is_none(cycles: &f64) -> bool {
 /// Most bytes of a file's text.
 const LONGEST: u64 = 64 << 20;
 
-/// Whether a file that begins in this way may be evidence.
-pub fn recognise(start: &[u8]) -> bool {
-    let text: Vec<u8> = start.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    text.starts_with(b"{\"schema\":\"tdtool.evidence/")
-}
-
 /// Reads a file.
 ///
 /// # Errors
 /// It cannot be read, is too long, or is something else.
 pub fn read(path: &Path) -> tma::Result<Evidence> {
     let unreadable = |cause: &dyn Display| {
-        Error::failed(format!("cannot read the evidence {}", path.display()))
+        Error::failed(format!("cannot read the evidence {}", tma::files::name(path)))
             .because(cause)
             .hint("`tdtool report --estimate --evidence FILE -- COMMAND` writes it")
     };
@@ -299,7 +293,7 @@ fn packed(text: &[u8]) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::{SCHEMA, *};
-    use std::io::Read as _;
+    use profile::counts::FileKind;
 
     #[test]
     fn what_is_written_is_read_again() {
@@ -308,9 +302,7 @@ mod tests {
         for name in ["a.json", "a.json.gz"] {
             let path = folder.path().join(name);
             write(&path, &evidence).unwrap();
-            let mut start = Vec::new();
-            profile::kept::open(&path).unwrap().read_to_end(&mut start).unwrap();
-            assert!(recognise(&start), "{name}");
+            assert_eq!(FileKind::of(&path).unwrap(), FileKind::Evidence, "{name}");
             let found = read(&path).unwrap();
             assert_eq!((found.schema.as_str(), found.cycles), (SCHEMA, 0.1));
         }

@@ -25,12 +25,6 @@ pub fn read(path: &Path) -> Result<Report> {
     report(path, last.ok_or_else(|| unreadable(path, &"the file is empty"))?)
 }
 
-/// Whether a file that begins in this way is a document of tdtool.
-pub fn recognise(start: &[u8]) -> bool {
-    let text: Vec<u8> = start.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    text.starts_with(b"{\"schema\":\"tdtool.")
-}
-
 /// Reads all report documents of `input`; `path` names it in messages.
 ///
 /// # Errors
@@ -56,7 +50,7 @@ fn report(path: &Path, value: serde_json::Value) -> Result<Report> {
 
 /// Another document: which, and what takes it.
 fn other(path: &Path, schema: &str) -> Error {
-    let name = path.display();
+    let name = tma::files::name(path);
     let command = schema.strip_prefix("tdtool.").and_then(|s| s.split('/').next());
     let error = Error::failed(format!("cannot read the report {name}"))
         .because(format!("its schema is `{schema}`, not `{SCHEMA}`"));
@@ -77,13 +71,13 @@ fn other(path: &Path, schema: &str) -> Error {
 }
 
 fn unreadable(path: &Path, cause: &dyn Display) -> Error {
-    Error::failed(format!("cannot read the report {}", path.display()))
+    Error::failed(format!("cannot read the report {}", tma::files::name(path)))
         .because(cause)
         .hint("write one with `tdtool report --format json --output FILE -- CMD`")
 }
 
 fn not_json(path: &Path) -> Error {
-    let name = path.display();
+    let name = tma::files::name(path);
     Error::usage(format!("{name} is not a JSON report"))
         .because("diff compares documents written by `tdtool report --format json`")
         .hint(format!(

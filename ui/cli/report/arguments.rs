@@ -6,6 +6,7 @@ use crate::cli::options::Invalid;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::topdown::LiveAsk;
+use profile::counts::formats_of_tools;
 use report::files::{as_command, is_command, is_stdout};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,8 +64,7 @@ pub struct ReportArgs {
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 
-    /// Import counts: perf stat -x or -j, toplev --valcsv, event,value CSV, perf.data
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = TARGET)]
+    #[arg(long, value_name = "FILE", num_args = 1.., help = import_help(), help_heading = TARGET)]
     pub import: Vec<PathBuf>,
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -122,6 +122,11 @@ pub enum Format {
     Text,
     Json,
     Csv,
+}
+
+/// The help of `--import`.
+fn import_help() -> String {
+    format!("Import counts: {}", formats_of_tools())
 }
 
 /// Shortest interval in milliseconds: reading the counters would dominate shorter ones.

@@ -9,9 +9,10 @@ use crate::tui::state::{
     paragraph,
 };
 use engine::estimate::replay;
-use engine::hot::{self, FileKind};
+use engine::hot;
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
+use profile::counts::FileKind;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, Calls, Filter, Overview, Profile, overview};
 use profile::recording::Stream;
@@ -211,7 +212,7 @@ pub fn read_file(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result
         send_document(report, settings, queue);
         return Ok(None);
     }
-    let kind = hot::kind(path)?;
+    let kind = FileKind::of(path)?;
     if kind == FileKind::Evidence {
         let report = replay(evidence::read(path)?, settings.library)?;
         send_document(report, settings, queue);
@@ -222,11 +223,11 @@ pub fn read_file(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());
         queue.send(BackgroundResult::Report(Box::new(report)));
-        return hot::stream(path, true);
+        return hot::stream_as(path, kind, true);
     }
     send_counts(path, settings, queue)?;
     // Without samples the counts are still shown.
-    let recording = match hot::stream(path, true) {
+    let recording = match hot::stream_as(path, kind, true) {
         Ok(recording) => recording,
         Err(error) => {
             queue.send(BackgroundResult::NoFunctions(paragraph(&error)));

@@ -48,7 +48,15 @@ use tma::{Error, Result};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
-    let recording = counts::read(&ask.files)?;
+    of_counts(library, ask, counts::read(&ask.files)?)
+}
+
+/// As [`imported`], of counts that were read from the files.
+pub(crate) fn of_counts(
+    library: &Library,
+    ask: &ImportAsk,
+    recording: Recording,
+) -> Result<Vec<Report>> {
     if recording.sessions.len() > 1 || (!recording.sessions.is_empty() && ask.files.len() > 1) {
         return Err(Error::usage("a session cannot be combined with other files").hint(
             "report each with --format json --output FILE, then compare them with `tdtool diff`",
@@ -78,11 +86,11 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     let sampled = recording.sessions.iter().any(|s| s.samples > 0);
     if cores.iter().all(nothing) && !sampled {
         let (what, remedy) = match recording.sessions.is_empty() {
-            true => (
-                "no counts were recognised",
-                "supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions",
+            true => ("no counts were recognised", counts::formats()),
+            false => (
+                "the recording has neither counts nor samples",
+                "record again, for longer".to_owned(),
             ),
-            false => ("the recording has neither counts nor samples", "record again, for longer"),
         };
         return Err(Error::failed(what).because(nothing_read(&recording)).hint(remedy));
     }

@@ -5,6 +5,7 @@ mod evaluate;
 
 use super::Ask;
 pub use evaluate::imported;
+pub(crate) use evaluate::of_counts;
 use pmu::machine::describing;
 use profile::counts::{self, Count, Recording, TableMatch};
 use std::path::PathBuf;

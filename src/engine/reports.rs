@@ -1,18 +1,19 @@
-//! Reports with hot code: of a recording, of a live measurement with samples, of a document that is one already, or of
-//! evidence, which is evaluated again.
+//! The report of a file, by its kind: counts give the tree, samples the hot code, a document is one already, evidence
+//! is evaluated again. And that of a live measurement, with the hot code of its samples.
 
-use super::attributed::{known_time, profile};
-use super::code::{self, CodeAsk};
-use super::located::Located;
 use crate::commands::Carried;
 use crate::conclusion::conclude;
 use crate::estimate::replay;
 use crate::hot::hottest::never_sampled;
-use crate::hot::{self, FileKind, Temporary};
+use crate::hot::{self, Temporary};
 use crate::record::{Note, SampleAsk, record, words};
+use crate::sampled::attributed::{known_time, profile};
+use crate::sampled::code::{self, CodeAsk};
+use crate::sampled::located::Located;
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
-use crate::topdown::{ImportAsk, imported, named};
+use crate::topdown::{ImportAsk, imported, named, of_counts};
 use pmu::machine::{Machine, boot_id};
+use profile::counts::{FileKind, read_as};
 use profile::hot::Busiest;
 use profile::recording::{About, Stream};
 use profile::session;
@@ -50,19 +51,19 @@ fn read(
     progress: Progress<'_>,
 ) -> Result<Vec<Report>> {
     let [path] = ask.files.as_slice() else { return imported(library, ask) };
-    let kind = hot::kind(path)?;
+    let kind = FileKind::of(path)?;
     let mut reports = match kind {
         FileKind::Document => return reports(path, ask, code),
         FileKind::Evidence => return evaluated(path, library, ask, code),
         FileKind::PerfData => Vec::new(),
-        _ => imported(library, ask)?,
+        FileKind::Session | FileKind::PerfStatRecord | FileKind::Other => {
+            of_counts(library, ask, read_as(path, kind)?)?
+        }
     };
-    let wanted = code.filter(|_| kind != FileKind::Other);
-    let Some(recording) =
-        wanted.map(|ask| hot::stream(path, ask.filter.chains)).transpose()?.flatten()
-    else {
+    let samples = code.map(|ask| hot::stream_as(path, kind, ask.filter.chains));
+    let Some(recording) = samples.transpose()?.flatten() else {
         if reports.is_empty() {
-            return Err(Error::usage(format!("{} has samples only", path.display()))
+            return Err(Error::usage(format!("{} has samples only", tma::files::name(path)))
                 .hint("leave out --no-code"));
         }
         return match code.and_then(CodeAsk::needs_samples) {
@@ -98,7 +99,7 @@ fn read(
 
 /// The error where `option` is asked of a file with counts only.
 fn without_samples(path: &Path, option: &str) -> Error {
-    Error::failed(format!("{} has no samples, which {option} needs", path.display()))
+    Error::failed(format!("{} has no samples, which {option} needs", tma::files::name(path)))
         .because("it holds counts only, or the run was too short for a sample")
         .hint("record samples with the counts: `tdtool record -g -o FILE -- COMMAND`")
 }
@@ -260,12 +261,16 @@ fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
 /// # Errors
 /// It cannot be read, is another document, or the question needs the recording that it was made of.
 fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
-    let unreadable =
-        |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
+    let unreadable = |e: std::io::Error| {
+        Error::failed(format!("cannot read {}", tma::files::name(path))).because(e)
+    };
     let mut all = report_file::read_all(path, profile::kept::open(path).map_err(unreadable)?)?;
     if let Some(option) = needs_recording(ask, code) {
         return Err(Error::usage(format!("{option} does not apply to a finished report"))
-            .because(format!("{} holds values, not what they were computed from", path.display()))
+            .because(format!(
+                "{} holds values, not what they were computed from",
+                tma::files::name(path)
+            ))
             .hint("give the session, perf.data or counts that it was made of"));
     }
     if !ask.intervals && all.len() > 1 {
@@ -296,7 +301,7 @@ fn evaluated(
 ) -> Result<Vec<Report>> {
     if let Some(option) = needs_recording(ask, code) {
         return Err(Error::usage(format!("{option} does not apply to evidence of an estimate"))
-            .because(format!("{} holds what the estimate needs only", path.display()))
+            .because(format!("{} holds what the estimate needs only", tma::files::name(path)))
             .hint("leave it out"));
     }
     let mut report = replay(evidence::read(path)?, library)?;
