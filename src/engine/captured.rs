@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tma::text::several;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -274,9 +275,7 @@ pub fn notes(snapshot: &Snapshot) -> Notes {
         snapshot.entry,
         snapshot.command.join(" ")
     );
-    let plural =
-        |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let trips = |what: &str| plural(walk.trips as usize, what);
+    let trips = |what: &str| several(walk.trips, what);
     let trips = match (walk.end, snapshot.from_outside) {
         (End::Left, true) => trips("trip"),
         (End::Left, false) => format!("{}, from the middle of the loop", trips("more trip")),
@@ -284,13 +283,14 @@ pub fn notes(snapshot: &Snapshot) -> Notes {
     };
     let did = format!(
         "in the program, from there: {trips} on {}, {} captured",
-        plural(walk.paths.len(), "distinct path"),
-        plural(snapshot.pages.0.len(), "page")
+        several(walk.paths.len(), "distinct path"),
+        several(snapshot.pages.0.len(), "page")
     );
     let mut origin = vec![from, did];
     origin.extend(snapshot.chosen.clone());
     if walk.calls > 0 {
-        origin.push(format!("{} calls were not followed", walk.calls));
+        let are = if walk.calls == 1 { "was" } else { "were" };
+        origin.push(format!("{} {are} not followed", several(walk.calls, "call")));
     }
     if !snapshot.others_stopped {
         origin.push("a thread of the program could not be stopped meanwhile".to_owned());

@@ -125,10 +125,7 @@ pub fn source(file: Option<&String>, line: Option<u32>) -> Option<String> {
     Some(line.map_or(name.to_owned(), |line| format!("{name}:{line}")))
 }
 
-/// `1 sample`, `3 samples`.
-pub fn several(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
+pub use tma::text::several;
 
 /// Seconds with a fitting unit.
 pub fn seconds(value: f64) -> String {

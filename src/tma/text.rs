@@ -63,6 +63,26 @@ pub fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A number of things: `1 batch`, `3 batches`, `2 entries`.
+///
+/// ```
+/// use tma::text::several;
+///
+/// assert_eq!([several(1, "batch"), several(3, "batch")], ["1 batch", "3 batches"]);
+/// assert_eq!([several(0, "entry"), several(2, "array")], ["0 entries", "2 arrays"]);
+/// ```
+pub fn several<N: Copy + PartialEq + From<u8> + fmt::Display>(count: N, thing: &str) -> String {
+    if count == N::from(1) {
+        return format!("1 {thing}");
+    }
+    let hisses = ["s", "x", "ch", "sh"].iter().any(|end| thing.ends_with(end));
+    match thing.strip_suffix('y').filter(|rest| !rest.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(rest) => format!("{count} {rest}ies"),
+        None if hisses => format!("{count} {thing}es"),
+        None => format!("{count} {thing}s"),
+    }
+}
+
 /// A number of things that are named by their numbers, in words.
 ///
 /// ```
@@ -74,7 +94,7 @@ pub fn numbered(count: usize, thing: &str) -> String {
     match count {
         0 => format!("no {thing}s"),
         1 => format!("1 {thing}, number 0"),
-        _ => format!("{count} {thing}s, numbered from 0"),
+        _ => format!("{}, numbered from 0", several(count, thing)),
     }
 }
 

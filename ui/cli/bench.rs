@@ -20,6 +20,7 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::Instant;
+use tma::text::several;
 use tma::{Error, Result};
 
 #[derive(Args)]
@@ -109,8 +110,7 @@ fn complete(seconds: &[f64]) -> String {
         [] => "no complete run".to_owned(),
         times => {
             let all: Vec<String> = times.iter().map(|time| format!("{time:.3} s")).collect();
-            let plural = if times.len() == 1 { "" } else { "s" };
-            format!("{} complete run{plural} ({})", times.len(), all.join(", "))
+            format!("{} ({})", several(times.len(), "complete run"), all.join(", "))
         }
     }
 }

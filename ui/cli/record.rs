@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tma::Result;
 use tma::shell::quoted;
+use tma::text::several;
 
 const SAMPLING: &str = "Sampling";
 
@@ -214,16 +215,16 @@ fn note_sampled(sampled: &Sampled) {
         Rate::Frequency(hertz) => format!("{hertz} per second"),
         Rate::Period(period) => format!("one every {period} events"),
     };
-    let (events, samples) = (events.join(", "), summary.samples);
+    let (events, samples) = (events.join(", "), several(summary.samples, "sample"));
     let kib = summary.bytes as f64 / 1024.0;
-    note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
+    note(&format!("{samples} of {events}, {rate}; {kib:.0} KiB of records"));
     if summary.lost > 0 {
-        let what = format!("{} records lost: a ring buffer was full", summary.lost);
+        let what = format!("{} lost: a ring buffer was full", several(summary.lost, "record"));
         message::always(&what, Some("a larger --ring or a lower -F"));
     }
     if summary.throttled > 0 {
-        let times = summary.throttled;
-        let what = format!("the kernel throttled sampling {times} times: too many per second");
+        let times = several(summary.throttled, "time");
+        let what = format!("the kernel throttled sampling {times}: too many per second");
         message::always(&what, Some("a lower -F"));
     }
     if let Some(share) = summary.overhead() {

@@ -18,6 +18,7 @@ use crate::sandbox::Ended;
 use crate::timer::Timer;
 use isa::code::Block;
 use tma::Result;
+use tma::text::several;
 
 /// Trap number of the alignment check.
 const ALIGNMENT_CHECK: u64 = 17;
@@ -130,8 +131,9 @@ fn pages(setup: &RunSetup) -> Assumption {
     let missing = found.pages.iter().filter(|page| !setup.pages.contains(page)).count();
     if missing > 0 {
         let how = format!(
-            "{missing} pages of masked accesses or prefetches cannot be mapped: suppressing the fault of a masked access \
-             takes hundreds of cycles, and each prefetch walks the page table"
+            "{} of masked accesses or prefetches cannot be mapped: suppressing the fault of a masked access \
+             takes hundreds of cycles, and each prefetch walks the page table",
+            several(missing, "page")
         );
         return Assumed::MappedPages.violated(how);
     }

@@ -9,6 +9,7 @@ use isa::code::{Block, Inst};
 use std::collections::BTreeSet;
 use tma::Cache;
 use tma::tables::facts::{DataTlb, OpCache};
+use tma::text::several;
 
 /// Bytes of the harness: set-up, clock, and the worker's loop.
 const HARNESS_CODE: usize = 6 * 1024;
@@ -97,7 +98,7 @@ pub fn data_tlb(setup: &RunSetup, tlb: Option<&DataTlb>) -> Assumption {
         pages.len()
     };
     let (loads, stores) = (pages(|a| a.reads), pages(|a| a.writes));
-    let about = format!("{loads} pages read, {stores} written");
+    let about = format!("{} read, {stores} written", several(loads, "page"));
     let Some(tlb) = tlb else {
         let how = format!("{about}; the data TLB of this processor is not known");
         return NAME.unchecked(how);
@@ -173,8 +174,9 @@ pub fn captured_l1_data(footprint: &Footprint, cache: Option<Cache>) -> Assumpti
     };
     let beyond = if held { "" } else { "; further lines miss to the second level" };
     let how = format!(
-        "an execution accesses {about}{lines} cache lines, and {restoring} restore what it writes; the L1 \
-         data cache has {room}{crowd}{beyond}"
+        "an execution accesses {about}{}, and {restoring} restore what it writes; the L1 data cache has \
+         {room}{crowd}{beyond}",
+        several(lines, "cache line")
     );
     NAME.judged(held, how)
 }
@@ -208,8 +210,9 @@ pub fn captured_data_tlb(footprint: &Footprint, tlb: Option<&DataTlb>) -> Assump
     let own = stores.map_or(String::new(), |own| format!(" and {own} for stores"));
     let beyond = if held { "" } else { "; further pages miss to the second level" };
     let how = format!(
-        "an execution accesses {pages} pages and writes {written} of them; the first-level data TLB has \
-         {entries}{own}{beyond}"
+        "an execution accesses {} and writes {written} of them; the first-level data TLB has \
+         {entries}{own}{beyond}",
+        several(pages, "page")
     );
     Assumed::DataTlb.judged(held, how)
 }

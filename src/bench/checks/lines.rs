@@ -11,6 +11,7 @@ use crate::sandbox::layout::{PAGE, context};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tma::Cache;
+use tma::text::several;
 
 /// Stores that may be in the store buffer when a load executes.
 const STORES: usize = 64;
@@ -54,9 +55,10 @@ pub fn l1_data(
     let fullest = sets.iter().map(|(set, lines)| (lines.len(), own.get(set).copied().unwrap_or(0)));
     let (lines, own) = fullest.max_by_key(|(lines, own)| lines + own).unwrap_or((0, 0));
     let mut how = format!(
-        "address trace: {total} lines; the fullest set has {lines} and {own} of the harness, the cache \
-         {} ways; warm-up runs touch all of them",
-        cache.ways
+        "address trace: {}; the fullest set has {lines} and {own} of the harness, the cache {}; warm-up \
+         runs touch all of them",
+        several(total, "line"),
+        several(cache.ways, "way")
     );
     let offsets = linear.values().map(BTreeSet::len).max().unwrap_or(0);
     if offsets > cache.ways {
@@ -149,8 +151,8 @@ pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
         return name.held(NO_MEMORY);
     }
     if count <= physical {
-        let how = format!("{count} pages, each with its own physical page");
-        return name.held(how);
+        let each = if count == 1 { "" } else { "each " };
+        return name.held(format!("{}, {each}with its own physical page", several(count, "page")));
     }
     let sharing = format!("{count} pages on {physical} physical ones");
     let mut lines: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -230,7 +232,8 @@ pub fn stores(block: &Block, setup: &RunSetup, distances: Option<&[u32]>) -> Ass
     let mut names: Vec<_> = pairs
         .iter()
         .map(|((store, load), times)| {
-            format!("load {} after store {}, {times} times", text(*load), text(*store))
+            let times = several(*times, "time");
+            format!("load {} after store {}, {times}", text(*load), text(*store))
         })
         .collect();
     let how = format!(
@@ -324,7 +327,7 @@ mod tests {
         let alias = setup(&[0x1000, 0x2000], &[(0, 0, 0x1010, 8, true), (0, 1, 0x2014, 8, false)]);
         let judged = stores(&pair, &alias, None);
         assert_eq!(judged.outcome, Outcome::Violated);
-        for word in ["load 1 `mov rax,[rdi]`", "store 0 `mov [rbx],rax`", "1 times"] {
+        for word in ["load 1 `mov rax,[rdi]`", "store 0 `mov [rbx],rax`", "1 time in"] {
             assert!(judged.how.contains(word), "{}", judged.how);
         }
         // The youngest store to the address forwards, whatever an older one did on another page.

@@ -9,6 +9,7 @@ use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
 use tma::Result;
+use tma::text::several;
 
 /// Greatest difference of two numbers of copies in the steady state: share, and cycles per iteration.
 const NEAR: (f64, f64) = (0.1, 0.02);
@@ -25,11 +26,14 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
         return Assumed::ContextSwitches.unchecked("no sample was accepted");
     }
     let all = timed.accepted + timed.contended + timed.clock_changed;
-    let mut how =
-        format!("{count} involuntary context switches of the worker, counted by the kernel");
+    let mut how = format!(
+        "{} of the worker, counted by the kernel",
+        several(count, "involuntary context switch")
+    );
     if count > 0 {
         how += &format!(
-            " in {all} samples; the affected samples are a microsecond or more longer and are rejected"
+            " in {}; the affected samples are a microsecond or more longer and are rejected",
+            several(all, "sample")
         );
     }
     how += "; switches by a hypervisor are not counted";
@@ -86,16 +90,18 @@ pub fn reproducibility(timed: &FormTiming) -> Assumption {
         }
         passes if long == 0 => {
             let how = format!(
-                "no two of {all} batches agree in {passes} passes at different times; batches range \
-                 from {low:.3} to {high:.3} cycles"
+                "no two of {all} batches agree in {} at different times; batches range from {low:.3} to \
+                 {high:.3} cycles",
+                several(passes, "pass")
             );
             name.judged(timed.is_reproduced(), how)
         }
         passes => {
             let how = format!(
-                "{long} (long run) and {short} (short run) of {all} batches in {passes} passes at \
-                 different times agree on the fastest state; batches range from {low:.3} to \
-                 {high:.3} cycles"
+                "{long} (long run) and {short} (short run) of {} in {} at different times agree on the \
+                 fastest state; batches range from {low:.3} to {high:.3} cycles",
+                several(all, "batch"),
+                several(passes, "pass")
             );
             name.judged(timed.is_reproduced(), how)
         }
@@ -119,7 +125,7 @@ impl Timer {
         const NAME: Assumed = Assumed::SteadyState;
         let Copies { number, how, repeat } = copies;
         if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
-            let how = format!("the copies repeat {repeat} times without a fence");
+            let how = format!("the copies repeat {} without a fence", several(repeat, "time"));
             return Ok(NAME.held(how));
         }
         let fewer = 3 * number / 4;

@@ -39,6 +39,7 @@ use executions::combine;
 use isa::code::Block;
 use std::collections::HashMap;
 use tma::Result;
+use tma::text::several;
 
 /// A chain with a store in fewer than one of this many iterations costs each less than a cycle: passing a value
 /// through memory takes some 5 cycles, 15 if it cannot be forwarded (agner.org, microarchitecture.pdf).
@@ -106,7 +107,7 @@ impl Timer {
                 Some(setup) => checks::all(block, setup, closed.copies, timed, physical, core),
                 None => checks::of_captured(closed.footprint.as_ref(), timed, core),
             };
-            let how = format!("{} iterations in a row", closed.iterations);
+            let how = format!("{} in a row", several(closed.iterations, "iteration"));
             let steady = Assumption { name: Assumed::SteadyState, outcome: Outcome::Held, how };
             measurement.assumptions.push(steady);
         }

@@ -5,6 +5,7 @@
 //! with the time and never added up.
 
 use super::cycles::{Cycles, FAR, NEAR, Reaches, is_refuted, reaches};
+use tma::text::several;
 
 /// The block measured with its loop-carried register dependencies broken.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -325,9 +326,9 @@ impl Evidence {
             ),
         };
         format!(
-            "{} ({} added instructions per iteration, {cost:.2} cycles of slots{caveat})",
+            "{} ({} per iteration, {cost:.2} cycles of slots{caveat})",
             self.left(*remaining, "register dependencies broken"),
-            (100.0 * instructions).round() / 100.0,
+            several((100.0 * instructions).round() / 100.0, "added instruction"),
         )
     }
 

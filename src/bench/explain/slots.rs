@@ -16,6 +16,7 @@ use crate::measurement::bound_names::{SLOTS, WIDTH};
 use crate::microbench::{Microbenchmark, Settings};
 use isa::code::Block;
 use tma::Result;
+use tma::text::several;
 
 /// Most nops in a variant: op caches hold 4,000 operations and more (Golden Cove, Zen 3).
 const MAX_NOPS: usize = 2400;
@@ -113,9 +114,9 @@ impl Explainer {
         let least = computed.map_or(0.0, |c| c.best).min(most);
         let slots = slots.map(|cycles| cycles.clamp(least, most));
         let how = format!(
-            "measured: {nops} added {}s make slots the bound; without those it takes {:.2} slots of \
-             {width} per cycle",
-            filler.name(),
+            "measured: {} {} slots the bound; without those it takes {:.2} slots of {width} per cycle",
+            several(nops, &format!("added {}", filler.name())),
+            if nops == 1 { "makes" } else { "make" },
             slots.best * wide
         );
         findings.bounds.push(bound(SLOTS, slots, how));

@@ -13,6 +13,7 @@ use report::documents::report::{Conclusion, FindingKind};
 use report::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use report::format;
 use report::render::width::elided;
+use tma::text::several;
 
 /// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement; its commands
 /// have the `carried` options.
@@ -87,8 +88,8 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
     }
     if sampled.samples < FEW {
         return Some(format!(
-            "Only {} samples, too few to say where the time is.",
-            sampled.samples
+            "Only {}, too few to say where the time is.",
+            several(sampled.samples, "sample")
         ));
     }
     let is_time = matches!(EventKind::of(&sampled.event), EventKind::Time | EventKind::Cycles);

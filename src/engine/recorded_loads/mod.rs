@@ -43,6 +43,7 @@ use report::documents::loads::{CodeMissRow, FieldRow, LevelsRow, LoadRow, Loads,
 use slices::Slices;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tma::text::several;
 use tma::{Address, Error, Result};
 
 /// Analyses the load samples of recordings. What branch stacks in any of them show of the same programs
@@ -148,16 +149,12 @@ fn without_types(document: &mut Loads) {
     }
     let modules: Vec<String> = missing
         .iter()
-        .map(|(module, samples)| format!("{module} ({})", plural(*samples)))
+        .map(|(module, samples)| format!("{module} ({})", several(*samples, "sample")))
         .collect();
     document.notes.push(format!(
         "no debug information (-g) for the code of these samples, so their operands have no names: {}",
         modules.join(", ")
     ));
-}
-
-fn plural(samples: u64) -> String {
-    if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") }
 }
 
 /// Sites listed of a line.

@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::Result;
+use tma::text::several;
 
 /// Which functions and blocks to report.
 #[derive(Debug, Clone)]
@@ -278,9 +279,9 @@ fn measure(
         }
     }
     if let Some(runs @ 1..) = loops.map(|loops| loops.runs) {
-        let plural = if runs == 1 { "" } else { "s" };
         report.notes.push(format!(
-            "values of loops are of {runs} further run{plural} of the command, ended there"
+            "values of loops are of {} of the command, ended there",
+            several(runs, "further run")
         ));
     }
     progress(blocks.len(), blocks.len());

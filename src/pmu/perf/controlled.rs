@@ -6,6 +6,7 @@ use super::software;
 use super::watch::NEVER;
 use crate::kernel::Order;
 use std::time::Duration;
+use tma::text::several;
 
 impl Run<'_, '_> {
     /// Whether counting is turned on and off.
@@ -89,10 +90,10 @@ impl Run<'_, '_> {
         let mut notes = vec![match times {
             0 => format!("nothing was counted: no `enable` came through {CONTROL}"),
             _ => format!(
-                "counted while {CONTROL} had it enabled: {:.3} s of {:.3} s, enabled {times} time{}",
+                "counted while {CONTROL} had it enabled: {:.3} s of {:.3} s, enabled {}",
                 on.as_secs_f64(),
                 all.as_secs_f64(),
-                if times == 1 { "" } else { "s" }
+                several(times, "time")
             ),
         }];
         if self.switched.unknown > 0 {

@@ -20,6 +20,7 @@ use nix::errno::Errno;
 use tma::error::{Error, Result};
 use tma::quantity::Missing;
 use tma::tables::EventId;
+use tma::text::several;
 
 impl Run<'_, '_> {
     /// Opens all groups of this run at `places`.
@@ -334,7 +335,11 @@ impl Run<'_, '_> {
         let events: usize = self.part.iter().flatten().map(|(_, g)| g.len()).sum();
         let needed = events * self.places.max(1) + 64;
         Error::failed("too many events for the limit on open files")
-            .because(format!("{events} events at {} places each", self.places.max(1)))
+            .because(format!(
+                "{} at {} each",
+                several(events, "event"),
+                several(self.places.max(1), "place")
+            ))
             .hint(format!("ulimit -n {needed}, or fewer nodes (--level, --nodes) or CPUs (-C)"))
     }
 

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::sample::Malformed;
 use pmu::records::kind;
 use pmu::records::raw::Header;
+use tma::text::several;
 
 /// The first pass.
 #[derive(Debug)]
@@ -113,7 +114,10 @@ impl<'a> Pass<'a> {
             );
         }
         if let Some((count, first)) = &decoded.malformed {
-            notes.push(format!("{count} records could not be decoded; the first: {first}"));
+            notes.push(format!(
+                "{} could not be decoded; the first: {first}",
+                several(*count, "record")
+            ));
         }
         if decoded.unread > 0 {
             let (unread, samples) = (decoded.unread, decoded.samples);

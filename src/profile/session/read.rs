@@ -13,7 +13,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use tma::error::{Error, Result};
 use tma::files;
-use tma::text::name;
+use tma::text::{name, several};
 
 /// Iterates over the chunks of a session file.
 pub struct Reader<R> {
@@ -87,7 +87,10 @@ impl<R: Read> Reader<R> {
                 notes.push("the recording was stopped before its end was written".into());
             }
             0 => {}
-            n => notes.push(format!("ends early: {n} bytes after the last whole chunk ignored")),
+            n => notes.push(format!(
+                "ends early: {} after the last whole chunk ignored",
+                several(n, "byte")
+            )),
         }
         match self.skipped {
             0 => {}

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::text::several;
 
 /// Whether the session `path` has samples. Reads no further than the first of them.
 pub fn has_samples(path: &Path) -> Result<bool> {
@@ -103,12 +104,14 @@ fn stream(input: Input, name: &str, chains: bool, is_growing: bool) -> Result<St
     about.notes.extend(reader.end_notes(has_end));
     if scan.throttled > 0 {
         let n = scan.throttled;
+        let times = several(n, "time");
         about
             .notes
-            .push(format!("the kernel throttled sampling {n} times: too many samples per second"));
+            .push(format!("the kernel throttled sampling {times}: too many samples per second"));
     }
     if cut > 0 {
-        about.notes.push(format!("{cut} batches end inside a record"));
+        let end = if cut == 1 { "ends" } else { "end" };
+        about.notes.push(format!("{} {end} inside a record", several(cut, "batch")));
     }
     let (decoder, bounds) = scan.finish();
     Ok(Stream { about, records: Box::new(Raw { replay: file, decoder, bounds }) })

@@ -14,6 +14,7 @@ use super::layout::Layout;
 use super::readings::{MIN_READINGS, Readings, Unseen};
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
+use crate::text::several;
 use smol_str::{SmolStr, format_smolstr};
 use std::sync::Arc;
 
@@ -161,10 +162,10 @@ struct Few {
 impl Few {
     fn readings(&mut self, n: usize) -> SmolStr {
         if self.readings != Some(n) {
-            let plural = if n == 1 { "" } else { "s" };
             self.readings = Some(n);
             self.why = format_smolstr!(
-                "{n} reading{plural} of its counters; an interval needs {MIN_READINGS}"
+                "{} of its counters; an interval needs {MIN_READINGS}",
+                several(n, "reading")
             );
         }
         self.why.clone()

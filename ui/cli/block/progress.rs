@@ -5,6 +5,7 @@ use crate::terminal;
 use bench::{Progress, Status};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
+use tma::text::several;
 
 /// Time between updates on a terminal, and between lines elsewhere.
 const BAR_INTERVAL: Duration = Duration::from_millis(200);
@@ -96,12 +97,13 @@ impl BatchProgress {
         }
         let earlier = match before {
             0 => String::new(),
-            n => format!("; {n} rows from an earlier run"),
+            n => format!("; {} from an earlier run", several(n, "row")),
         };
         let _ = writeln!(
             err,
-            "{clear}{measured} blocks measured, {:.0}/s: {ok} ok, {unstable} unstable, \
-             {failed} failed, {rejected} rejected{earlier}",
+            "{clear}{} measured, {:.0}/s: {ok} ok, {unstable} unstable, {failed} failed, \
+             {rejected} rejected{earlier}",
+            several(measured, "block"),
             self.rate(),
         );
     }
@@ -167,7 +169,7 @@ pub fn show_step(watch: &Progress) -> Option<Clock> {
         }
         let step = watch.step();
         let step = if step.is_empty() { "measuring" } else { &*step };
-        let line = format!("{} s, {} passes; {step}", elapsed.as_secs(), watch.passes());
+        let line = format!("{} s, {}; {step}", elapsed.as_secs(), several(watch.passes(), "pass"));
         let room = terminal::columns(&std::io::stderr()).unwrap_or(80) - 1;
         line.chars().take(room).collect()
     };

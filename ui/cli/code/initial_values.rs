@@ -8,6 +8,7 @@ use engine::initial_values::{self, LONGEST};
 use isa::deps::memory::InitialValues;
 use std::ops::Range;
 use std::path::Path;
+use tma::text::several;
 use tma::{Error, Result};
 
 /// Where a region lies.
@@ -31,9 +32,8 @@ pub fn registers(named: Option<&str>, place: &Place) -> Result<(Vec<InitialValue
     let Some(named) = named else { return Ok((Vec::new(), Vec::new())) };
     if let Some(recording) = named.strip_prefix("snapshot:") {
         let all = initial_values::snapshot(Path::new(recording), place.file, &place.range)?;
-        let plural = if all.len() == 1 { "" } else { "s" };
-        let source =
-            format!("{} sample{plural} of {recording} at {:#x}", all.len(), place.range.start);
+        let samples = several(all.len(), "sample");
+        let source = format!("{samples} of {recording} at {:#x}", place.range.start);
         return Ok((all, vec![source]));
     }
     let text = text(named)?;

@@ -9,6 +9,7 @@ use report::documents::{Exit, Report};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
+use tma::text::several;
 use tma::{Error, ErrorKind, Result as Outcome};
 
 /// The command or process to count in.
@@ -161,21 +162,18 @@ fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -
     let functions: Vec<&FunctionCounts> = counts.functions.iter().flatten().collect();
     let checked: usize = functions.iter().map(|f| f.checked).sum();
     let wrong: Vec<&String> = functions.iter().flat_map(|f| &f.contradictions).collect();
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
     let first = report.duration.map_or(String::new(), |s| format!(" (first run: {s:.2} s)"));
     let run = if is_window { "a window of the process" } else { "a further run of the command" };
     let first = if is_window { String::new() } else { first };
     let mut text = format!(
-        "entries are of {run} with {} probe{} in {} function{}: {:.2} s{first}",
-        counts.probes,
-        plural(counts.probes),
-        wanted.len(),
-        plural(wanted.len()),
+        "entries are of {run} with {} in {}: {:.2} s{first}",
+        several(counts.probes, "probe"),
+        several(wanted.len(), "function"),
         counts.wall.as_secs_f64(),
     );
     if checked > 0 && wrong.is_empty() {
         let agree = if checked == 1 { "agrees" } else { "agree" };
-        text += &format!("; {checked} sum{} of flow conservation {agree}", plural(checked));
+        text += &format!("; {} of flow conservation {agree}", several(checked, "sum"));
     }
     let mut notes = vec![text];
     notes.extend(counts.notes.iter().cloned());

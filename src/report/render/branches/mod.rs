@@ -4,6 +4,7 @@ mod table;
 mod tools;
 
 use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
+use crate::format::several;
 use crate::render::width::{Cell, Page, Rows, Subject, Worth};
 use std::fmt::Write as _;
 use tma::Address;
@@ -35,12 +36,13 @@ pub fn text(document: &Branches, most: usize, page: Page) -> String {
 }
 
 fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
-    let samples = event.samples.map_or(String::new(), |n| format!(" in {n} samples"));
+    let samples = event.samples.map_or(String::new(), |n| format!(" in {}", several(n, "sample")));
     let (number, source) = match is_one_of_several {
         true => (format!("event {}: ", event.event), format!(" of {}", event.source)),
         false => (String::new(), String::new()),
     };
-    let _ = writeln!(out, "{number}{}: {} branches{samples}{source}", event.name, event.entries);
+    let branches = several(event.entries, "branch");
+    let _ = writeln!(out, "{number}{}: {branches}{samples}{source}", event.name);
     let _ = writeln!(out, "  {}", event.bias);
     modules(event, out);
     if event.has_predictions {

@@ -3,6 +3,7 @@
 mod drawn;
 
 use crate::documents::deps::{Census, Dependency, Document};
+use crate::format::several;
 use crate::render::csv::{self, number};
 use drawn::{Arrow, Signs, Sources, gutter, lanes, model, recurrences, span, wrapped};
 use isa::deps::memory::may_alias_pairs;
@@ -232,11 +233,10 @@ pub fn dot(document: &Document) -> String {
     let critical = document.recurrences.first();
     let steps = critical.map(|c| c.path.as_slice()).unwrap_or_default();
     if let Some(cycle) = critical {
-        let over = if cycle.iterations == 1 { "iteration" } else { "iterations" };
         let range = span(cycle.low, cycle.high, "–");
         let text = format!(
-            "bold: critical cycle, {range} cycles an iteration ({} {over})",
-            cycle.iterations
+            "bold: critical cycle, {range} cycles an iteration ({})",
+            several(cycle.iterations, "iteration")
         );
         let _ = writeln!(out, "  label={};", quoted(&text));
     }

@@ -17,9 +17,10 @@ pub(super) fn code(report: &Report) -> String {
     let Some(sampled) = &report.sampled else { return String::new() };
     let lost = match sampled.lost {
         0 => String::new(),
-        lost => format!(", {lost} records lost"),
+        lost => format!(", {} lost", format::several(lost, "record")),
     };
-    let mut body = format!("<p>{} samples of {}{lost}</p>\n", sampled.samples, xml(&sampled.event));
+    let samples = format::several(sampled.samples, "sample");
+    let mut body = format!("<p>{samples} of {}{lost}</p>\n", xml(&sampled.event));
     body += &functions(report);
     body += &events(report);
     body += &loops(report);
@@ -43,8 +44,9 @@ pub(super) fn code(report: &Report) -> String {
 fn calls(nodes: &[CallNode], depth: usize) -> Vec<String> {
     // Em spaces, which a page keeps.
     let name = |node: &CallNode| named(&"\u{2003}".repeat(depth), &node.name, "");
-    let row =
-        |node: &CallNode| line(node.share, "", &name(node), &format!("{} samples", node.samples));
+    let row = |node: &CallNode| {
+        line(node.share, "", &name(node), &format::several(node.samples, "sample"))
+    };
     let rows = |node: &CallNode| [vec![row(node)], calls(&node.below, depth + 1)].concat();
     nodes.iter().flat_map(rows).collect()
 }

@@ -12,6 +12,7 @@ mod csv;
 use crate::documents::loads::{
     BranchRow, CriticalRow, EventRow, Loads, ParallelOf, PathRow, ShareOf, Shares,
 };
+use crate::format::several;
 use crate::render::width::{Page, Rows, Subject, Worth};
 use accesses::{more, shortened};
 use std::fmt::Write as _;
@@ -44,9 +45,10 @@ pub fn text(document: &Loads, most: usize, page: Page) -> String {
 fn head(event: &EventRow, out: &mut String) {
     let stores = match event.stores {
         0 => String::new(),
-        n => format!(", {n} stores"),
+        n => format!(", {}", several(n, "store")),
     };
-    let _ = writeln!(out, "{}: {} loads{stores} in {}", event.name, event.loads, event.source);
+    let loads = several(event.loads, "load");
+    let _ = writeln!(out, "{}: {loads}{stores} in {}", event.name, event.source);
     for sentence in &event.bias {
         let _ = writeln!(out, "  {sentence}");
     }

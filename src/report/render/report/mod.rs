@@ -158,9 +158,10 @@ impl Renderer<'_> {
         if let Some(sampled) = &r.sampled {
             let lost = match sampled.lost {
                 0 => String::new(),
-                lost => format!(", {lost} records lost"),
+                lost => format!(", {} lost", format::several(lost, "record")),
             };
-            parts.push(format!("{} samples of {}{lost}", sampled.samples, sampled.event));
+            let samples = format::several(sampled.samples, "sample");
+            parts.push(format!("{samples} of {}{lost}", sampled.event));
         }
         if is_of_samples && r.source == Source::NoPmu {
             let why = r.nodes.iter().find_map(|node| node.missing.as_deref());
