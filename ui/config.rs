@@ -98,9 +98,9 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
             return Ok(Config::default());
         }
         Err(e) => {
-            return Err(
-                Error::usage(format!("cannot read the config file {}", path.display())).because(e)
-            );
+            let what = format!("cannot read the config file {}", path.display());
+            let remedy = "`tdtool keys --toml > FILE` writes one with every setting";
+            return Err(Error::usage(what).because(e).hint(remedy));
         }
     };
     parse(&text, &path)

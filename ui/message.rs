@@ -41,6 +41,12 @@ pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) 
     }
 }
 
+/// Prints `try:`, what to do, alone.
+pub fn remedy(text: &str) {
+    let columns = terminal::columns(&std::io::stderr()).unwrap_or(usize::MAX);
+    plain(&wrapped("try:   ", &tma::text::lines(text), columns));
+}
+
 fn print_lines(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
     let lines =
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];

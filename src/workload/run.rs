@@ -174,14 +174,18 @@ impl Limits {
     }
 }
 
+/// The remedy for other times.
+const TAKES: &str = "--seconds takes a number above 0, fractions allowed: 0.5";
+
 /// `seconds` as a duration above zero.
 fn duration(seconds: f64) -> Result<Duration> {
     let wrong = |why: &str| {
-        Error::usage(format!("cannot run for {seconds} seconds"))
-            .because(why)
-            .hint("--seconds takes a number above 0, fractions allowed: 0.5")
+        Error::usage(format!("cannot run for {seconds} seconds")).because(why).hint(TAKES)
     };
-    if seconds.is_nan() || seconds <= 0.0 {
+    if seconds.is_nan() {
+        return Err(Error::usage("cannot run for a time that is not a number").hint(TAKES));
+    }
+    if seconds <= 0.0 {
         return Err(wrong("it is not a time above 0"));
     }
     match Duration::try_from_secs_f64(seconds) {

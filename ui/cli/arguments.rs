@@ -156,11 +156,24 @@ pub fn exit_as_wrong(mut error: clap::Error) -> ! {
         error.insert(kind, value);
     }
     let text = error.render();
-    match std::io::stderr().is_terminal() && terminal::allows_color() {
-        true => message::plain(&tma::text::coloured(&text.ansi().to_string())),
-        false => message::plain(&tma::text::lines(&text.to_string())),
-    }
+    let text = match std::io::stderr().is_terminal() && terminal::allows_color() {
+        true => tma::text::coloured(&text.ansi().to_string()).to_string(),
+        false => tma::text::lines(&text.to_string()).to_string(),
+    };
+    // clap ends with where to read on, without the command.
+    let parts = text.trim_end().rsplit_once("\n\n");
+    let what = parts.filter(|(_, end)| end.contains("--help")).map_or(&*text, |(what, _)| what);
+    message::plain(&format!("{}\n", what.trim_end()));
+    message::remedy(&format!("`tdtool {}--help` lists options and values", given_command()));
     std::process::exit(error.exit_code());
+}
+
+/// The command on the command line, with a blank after it.
+fn given_command() -> String {
+    let program = Arguments::command();
+    let words = std::env::args_os().skip(1);
+    let named = words.filter_map(|word| Some(program.find_subcommand(word)?.get_name().to_owned()));
+    named.take(1).map(|name| name + " ").collect()
 }
 
 /// A text without control characters, if it has any.

@@ -6,6 +6,7 @@ use report::files::write_whole;
 use report::render::width::Page;
 use std::io::{ErrorKind, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// Most bytes of a program, and of a file of rows.
@@ -41,8 +42,15 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>> {
 /// The content of a text file, at most `most` bytes.
 pub fn read_text(path: &Path, most: usize) -> Result<String> {
     String::from_utf8(read_bytes(path, most)?).map_err(|e| {
-        Error::failed(format!("cannot read {}", tma::files::name(path)))
-            .because(format!("it is not UTF-8 text: {}", e.utf8_error()))
+        let failed = Error::failed(format!("cannot read {}", tma::files::name(path)));
+        match e.as_bytes().starts_with(b"\x1f\x8b") {
+            true => failed
+                .because("it is compressed (gzip)")
+                .hint(format!("unpack it first: `{}`", quoted(&[Path::new("gunzip"), path]))),
+            false => failed
+                .because(format!("it is not UTF-8 text: {}", e.utf8_error()))
+                .hint("give a text file"),
+        }
     })
 }
 

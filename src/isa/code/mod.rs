@@ -58,12 +58,19 @@ pub fn read_binary(data: &[u8]) -> Result<Vec<Region>> {
     marked.into_iter().map(cut).collect()
 }
 
+/// Files that gzip made begin with this: its name, and deflate as the method (RFC 1952).
+const GZIP: &[u8] = b"\x1f\x8b\x08";
+
 fn one(bytes: &[u8]) -> Result<&[u8]> {
     match bytes.len() {
         0 => Err(Error::failed("the block is empty")
             .hint("give its machine code, raw or as hexadecimal digits")),
+        _ if bytes.starts_with(GZIP) => Err(Error::failed("cannot read blocks from this file")
+            .because("it is compressed (gzip)")
+            .hint("unpack it first: `gunzip -k FILE`")),
         n if n > MAX_BLOCK_BYTES => Err(Error::failed("the block is too long")
-            .because(format!("it has {n} bytes; the limit is {MAX_BLOCK_BYTES}"))),
+            .because(format!("it has {n} bytes; the limit is {MAX_BLOCK_BYTES}"))
+            .hint("mark a region of it, or give FILE:START..END of a program")),
         _ => Ok(bytes),
     }
 }
@@ -72,14 +79,15 @@ fn program(data: &[u8]) -> Result<Vec<Region>> {
     let file = object::File::parse(data)
         .map_err(|e| Error::failed("cannot read the program file").because(e))?;
     if file.architecture() != object::Architecture::X86_64 {
-        return Err(Error::failed("cannot read blocks from this program").because(
-            match file.architecture() {
-                object::Architecture::I386 => {
-                    "it is a 32-bit program, and only code of x86-64 is analysed".to_owned()
-                }
-                other => format!("its architecture is {}, not x86-64", name(other)),
-            },
-        ));
+        let why = match file.architecture() {
+            object::Architecture::I386 => {
+                "it is a 32-bit program, and only code of x86-64 is analysed".to_owned()
+            }
+            other => format!("its architecture is {}, not x86-64", name(other)),
+        };
+        return Err(Error::failed("cannot read blocks from this program")
+            .because(why)
+            .hint("give an x86-64 program, or build this one for x86-64: gcc -m64"));
     }
     let found = marked_code(&file)?;
     if found.is_empty() {

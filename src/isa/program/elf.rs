@@ -9,7 +9,7 @@ use crate::code::{MAX_BLOCK_BYTES, Placeholders, cut, cut_among};
 use crate::flow;
 use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
 use std::ops::Range;
-use tma::text::numbered;
+use tma::text::{numbered, several};
 use tma::{Error, Result};
 
 /// A block with its address in a file.
@@ -31,6 +31,10 @@ pub struct Located {
 
 /// Longest first block of a loop that is named as such: compilers and cryptographic libraries unroll whole rounds.
 const MAX_LOOP_BYTES: usize = 4 * MAX_BLOCK_BYTES;
+
+/// The remedy for other files.
+const OF_X86_64: &str =
+    "give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]";
 
 /// The block at `location` of the ELF file `data`.
 ///
@@ -137,11 +141,9 @@ impl<'a> Program<'a> {
     pub fn open(data: &'a &'a [u8]) -> Result<Self> {
         let refused = || Error::failed("cannot read blocks from this file");
         let file = object::File::parse(*data).map_err(|e| {
-            refused().because(format!("it is not an ELF file: {e}")).hint(
-                "give an x86-64 ELF file (a program or a shared library), as FILE:FUNCTION[+N]",
-            )
+            refused().because(format!("it is not an ELF file: {e}")).hint(OF_X86_64)
         })?;
-        let image = flow::Image::new(data).map_err(|why| refused().because(why))?;
+        let image = flow::Image::new(data).map_err(|why| refused().because(why).hint(OF_X86_64))?;
         Ok(Self { file, names: Names::default(), image })
     }
 
@@ -167,7 +169,8 @@ impl<'a> Program<'a> {
         let number = choose(&blocks)?;
         let (start, end, of) = (blocks[number].start, blocks[number].end, blocks.len());
         let name = self.shown(function);
-        found.name = Some(format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}"));
+        let all = several(of, "block");
+        found.name = Some(format!("{name}+{number} of {all}, {start:#x}..{end:#x}"));
         found.of = Some(of);
         Ok((start, end))
     }
@@ -194,8 +197,7 @@ impl<'a> Program<'a> {
         })?;
         let (one, of) = (&flow.loops[number], flow.blocks.len());
         let (start, end) = (flow.blocks[one.head].start, flow.blocks[one.head].end);
-        let plural = if one.blocks.len() == 1 { "" } else { "s" };
-        let blocks = format!("{} block{plural}", one.blocks.len());
+        let blocks = several(one.blocks.len(), "block");
         found.name = Some(format!("{name}@{number}, a loop of {blocks} from {start:#x}"));
         found.of = Some(of);
         found.loop_blocks = Some(one.blocks.len());

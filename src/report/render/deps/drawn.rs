@@ -55,8 +55,9 @@ pub fn recurrences<'a>(
         return;
     };
     let bound = cycles(critical.low, critical.high);
+    let least = if may_be_none(critical.low, critical.high) { "" } else { "at least " };
     let line =
-        format!("latency bound: at least {bound} per iteration, from a loop-carried dependency");
+        format!("latency bound: {least}{bound} per iteration, from a loop-carried dependency");
     wrapped(out, 2, &line);
     let over = match critical.iterations {
         1 => String::new(),
@@ -155,9 +156,17 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// Whether a bound from `low` to `high` may be no bound at all.
+fn may_be_none(low: f64, high: f64) -> bool {
+    low < high && number(low) == "0"
+}
+
 /// A lower bound: its low end, and how far it may go up.
 fn cycles(low: f64, high: f64) -> String {
     let unit = if number(low) == "1" { "cycle" } else { "cycles" };
+    if may_be_none(low, high) {
+        return format!("up to {} cycles", number(high));
+    }
     let more = if low < high { format!(" (up to {})", number(high)) } else { String::new() };
     format!("{} {unit}{more}", number(low))
 }
