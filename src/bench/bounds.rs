@@ -11,7 +11,7 @@ use crate::initial::discover::discover;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::bound_names::FRONT_END;
 use crate::measurement::{Bound, Measurement, Status, Throughput};
-use crate::plausibility::{check, is_above, verdict, width};
+use crate::plausibility::{check, is_above, width};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Closed, Copies, Form, Iterations, Repeat, copies};
@@ -57,7 +57,6 @@ impl Timer {
                 &throughput,
             )?);
         }
-        let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
         let core = &self.options.core;
         let (checked, impossible) = check(&mut bounds, &throughput, copies.in_a_run(), core);
@@ -65,10 +64,6 @@ impl Timer {
             measurement.distrust(Status::Unstable, why, false);
         }
         measurement.assumptions.push(checked);
-        if measured && !measurement.hierarchy.is_measured() {
-            measurement.hierarchy.verdict +=
-                &verdict(&bounds, &throughput, copies.in_a_run(), missing);
-        }
         measurement.bounds.append(&mut bounds);
         Ok(())
     }

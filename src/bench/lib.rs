@@ -79,13 +79,13 @@ pub use counters::Pmu;
 pub use harness::region::Immovable;
 pub use layers::{Layer, Layers};
 pub use measurement::{
-    Assumed, Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms,
-    Hierarchy, LOOP, Line, MeasuredOn, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples,
-    Settings, Status, Throughput, UNROLLED, WhatIf, bound_names,
+    Assumed, Assumption, Baseline, Bound, Cause, Class, Code, Explanation, FaultLocation,
+    FormResult, Forms, Found, Hierarchy, LOOP, Line, MeasuredOn, Measurement, Miss, Mode, Node,
+    Outcome, SCHEMA, Samples, Settings, Status, Throughput, UNROLLED, Verdict, WhatIf, bound_names,
 };
 #[cfg(target_arch = "x86_64")]
 pub use measurer::{BlockMeasurer, rejected};
-pub use options::{ClockSource, Options, Progress};
+pub use options::{ClockSource, Method, Options, Preset, Progress};
 pub use repeat::Repeat;
 #[cfg(target_arch = "x86_64")]
 pub use selftest::check as check_self_test;

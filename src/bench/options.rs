@@ -2,6 +2,7 @@
 
 use crate::counters::Pmu;
 use crate::values::{Init, Snapshot, Values, sets};
+use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,28 @@ pub enum ClockSource {
     Pmu,
 }
 
+/// How many samples the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// One pass, 16 samples.
+    Quick,
+    /// As many as most blocks need.
+    Default,
+    /// 5 passes over 6 placements.
+    Thorough,
+}
+
+/// The method that the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// With distinct pages, and registers and memory restored where that is needed.
+    Tdtool,
+    /// That of the BHive paper.
+    Bhive,
+}
+
 /// Options of a measurement.
 ///
 /// ```
@@ -38,6 +61,10 @@ pub enum ClockSource {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// The preset of passes, placements and rounds; none where these are others.
+    pub preset: Option<Preset>,
+    /// The method of pages, values and repetitions.
+    pub method: Method,
     /// Passes over all placements, at different times.
     pub passes: usize,
     /// Placements of the code.
@@ -114,6 +141,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            preset: Some(Preset::Default),
+            method: Method::Tdtool,
             passes: 3,
             placements: 4,
             rounds: 16,
@@ -157,6 +186,7 @@ impl Options {
     /// Screening: one pass, 16 samples, no loop form.
     pub fn quick() -> Self {
         Self {
+            preset: Some(Preset::Quick),
             passes: 1,
             placements: 2,
             rounds: 8,
@@ -174,14 +204,16 @@ impl Options {
 
     /// 5 passes over 6 placements.
     pub fn thorough() -> Self {
-        Self { passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
+        let preset = Some(Preset::Thorough);
+        Self { preset, passes: 5, placements: 6, rounds: 40, retries: 6, ..Self::default() }
     }
 
     /// The configuration of the BHive paper: one physical page, one value set, plain unrolling.
     #[must_use]
     pub fn bhive(self) -> Self {
-        let method = Self { physical_pages: 1, value_sets: 1, ..self };
-        Self { reseed: false, straight: true, loop_form: false, ..method }
+        let method = Method::Bhive;
+        let alike = Self { method, physical_pages: 1, value_sets: 1, ..self };
+        Self { reseed: false, straight: true, loop_form: false, ..alike }
     }
 
     /// The sets of initial values to try, in order.

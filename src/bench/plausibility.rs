@@ -1,12 +1,13 @@
 //! Rules out implausible throughputs: the pipeline's width, and comparing a result with its bounds.
 
 use crate::harness::skeleton::fuses;
-use crate::measurement::bound_names::{FRONT_END, WIDTH};
-use crate::measurement::{Assumed, Assumption, Bound, Outcome, Throughput};
+use crate::measurement::bound_names::WIDTH;
+use crate::measurement::{Assumed, Assumption, Bound, Found, Outcome, Throughput};
 use crate::timing::form_timing::FormTiming;
 use iced_x86::{Mnemonic, OpKind};
 use isa::code::{Block, Inst};
 use tma::Core;
+use tma::text::several;
 
 /// Start-up and drain cycles that do not cancel between the long and the short run.
 const ENDS: f64 = 4.0;
@@ -15,9 +16,6 @@ const ENDS: f64 = 4.0;
 /// an error; shares.
 const ERRS: f64 = 0.03;
 const CLOCK_ERRS: f64 = 0.01;
-
-/// Share of the throughput that a bound must reach to explain it.
-const EXPLAINS: f64 = 0.95;
 
 /// The bound of the pipeline's width, without nops, which some processors fuse.
 pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
@@ -40,12 +38,13 @@ pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
         how += "; the macro-fusible pair at the end counts as one";
     }
     if nops > 0 {
-        how += &format!("; {nops} nops not counted");
+        how += &format!("; {} not counted", several(nops, "nop"));
     }
     if moves > 0 {
         how += &format!("; {moves} moves count as one with the instruction after them");
     }
-    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how, ..Bound::default() })
+    let found = Found::Computed;
+    Some(Bound { name: WIDTH, cycles, low: cycles, high: cycles, how, found, ..Bound::default() })
 }
 
 /// Moves to registers, also from memory, each directly before an instruction that reads and writes the register moved
@@ -127,35 +126,10 @@ fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assump
     Assumption { name: Assumed::Bounds, outcome, how }
 }
 
-/// Meaning of the front-end bound, to follow `not measured: …`.
-pub(super) fn verdict(
-    bounds: &[Bound],
-    throughput: &Throughput,
-    copies: usize,
-    missing: bool,
-) -> String {
-    let Some(bound) = bounds.iter().find(|b| b.name == FRONT_END) else {
-        return if missing { "; the front-end bound could not be measured either" } else { "" }
-            .to_owned();
-    };
-    let share = bound.cycles / throughput.cycles;
-    if is_above(bound, throughput.high, copies) {
-        return "; the front-end bound is above the throughput: one of the two is wrong".to_owned();
-    }
-    let verdict = if share >= EXPLAINS {
-        "the front end alone explains the time"
-    } else {
-        "the rest is elsewhere: latency, ports, memory, or instructions of several operations"
-    };
-    if share >= 0.995 {
-        return format!("; the front-end bound is at the throughput, within error: {verdict}");
-    }
-    format!("; the front-end bound is {:.0} % of the throughput: {verdict}", 100.0 * share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::bound_names::FRONT_END;
 
     fn block(hex: &str) -> Block {
         Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap()
@@ -236,9 +210,6 @@ mod tests {
         let broken = judged(1.5, 1.0);
         assert_eq!(broken.outcome, Outcome::Violated);
         assert!(broken.how.contains("front-end needs 1.500"), "{}", broken.how);
-        assert!(verdict(&bound(1.5), &throughput(1.0), 192, false).contains("wrong"));
-        assert!(verdict(&bound(1.0), &throughput(1.0), 192, false).contains("front end alone"));
-        assert!(verdict(&bound(1.0), &throughput(4.0), 192, false).contains("25 %"));
     }
 
     /// 4 slots of 6 a cycle take 0.667 cycles; 5 instructions at 0.646 would be 7.74 a cycle.

@@ -88,8 +88,7 @@ impl BlockMeasurer {
 /// The report of something that is no block at all.
 pub fn rejected(input: &str, reason: String, _: &tma::Core) -> Measurement {
     let block = Code { name: None, hex: input.to_owned(), instructions: Vec::new() };
-    let hierarchy =
-        Hierarchy { verdict: format!("not measured: {WHERE}"), bound: None, nodes: Vec::new() };
+    let hierarchy = Hierarchy::not_measured(WHERE, &[]);
     Measurement {
         status: Status::Rejected,
         reason: Some(reason),

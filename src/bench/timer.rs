@@ -10,7 +10,7 @@ use crate::measurement::{
 use crate::options::Options;
 use crate::runner::Runner;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{Form, Pass};
+use crate::timing::measure::{Form, Pass, PassOf};
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::{Core, Result};
@@ -90,8 +90,9 @@ impl Timer {
             self.options.progress.count_pass();
             // Do not count switches while waiting for an uncontended core.
             let switches = self.switches()?;
-            let clock = self.source.clock();
-            let pass = clock.pass(form, &mut self.runner, &self.options, rounds, timed)?;
+            let (runner, options) = (&mut self.runner, &self.options);
+            let of = PassOf { form, runner, options, rounds, timed: &mut *timed };
+            let pass = self.source.clock().pass(of)?;
             if let (Some(then), Some(now)) = (switches, self.switches()?) {
                 timed.switches = Some(timed.switches.unwrap_or(0) + now.saturating_sub(then));
             }

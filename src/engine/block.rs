@@ -2,8 +2,8 @@
 //! their times.
 
 use crate::core_model::CoreModel;
-use bench::explain::Explainer;
-use bench::{BlockMeasurer, Measurement, Options, Progress, Snapshot, Status};
+use bench::explain::{Explainer, Measured};
+use bench::{BlockMeasurer, Explanation, Measurement, Options, Progress, Snapshot, Status};
 use isa::code::{Block, Inst};
 use report::documents::block::{Difference, Faster};
 use std::fmt;
@@ -113,16 +113,17 @@ impl Measurer {
             let path = one.main_path()?;
             Ok::<_, bench::NoPath>(Block::decode(&path.body)?)
         });
-        let path = path.transpose();
-        if let Err(why) = path {
-            measurement.hierarchy.verdict = format!("not known: {why}");
-        } else if let (Some(explainer), Ok(path)) = (&mut self.explainer, path) {
-            let measurer = &mut self.measurer;
-            explainer.explain(measurer, block, path.as_ref(), &mut measurement, what_if)?;
-        } else if measurement.throughput.is_some() && !measurement.hierarchy.is_measured() {
-            measurement.hierarchy.verdict =
-                "not requested (--quick and --no-explain leave it out)".to_owned();
-        }
+        measurement.hierarchy.explanation = match (path.transpose(), &mut self.explainer) {
+            (Err(why), _) => Some(Explanation::NoPath(why)),
+            (Ok(path), Some(explainer)) => explainer.explain(Measured {
+                measurer: &mut self.measurer,
+                block,
+                path: path.as_ref(),
+                measurement: &mut measurement,
+                what_if,
+            })?,
+            (Ok(_), None) => measurement.throughput.as_ref().map(|_| Explanation::NotRequested),
+        };
         measurement.notes.extend(self.notes.iter().cloned());
         Ok(measurement)
     }

@@ -1,6 +1,7 @@
 //! A block predicted from tables: the largest of issue width, ports and loop-carried latency.
 
 use crate::core_model::CoreModel;
+use isa::code::Block;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Code, Window};
@@ -19,7 +20,7 @@ const RUNS: u32 = 3;
 /// ```
 /// use engine::core_model::CoreModel;
 /// use engine::predict::Predictor;
-/// use isa::code::parse_hex;
+/// use isa::code::{Block, parse_hex};
 /// use report::documents::block::PredictedBound;
 /// use std::sync::Arc;
 /// use tma::Core;
@@ -27,7 +28,7 @@ const RUNS: u32 = 3;
 /// let core = Arc::new(Core::modelled(&engine::library(), "zen3")?);
 /// let mut predictor = Predictor::new(CoreModel::new(core, None)?, false)?;
 /// // imul rax, rbx; add rax, rcx: a latency of 3 + 1 (uops.info, Zen 3), far above two µops.
-/// let prediction = predictor.predict(&parse_hex("48 0f af c3, 48 01 c8")?)?;
+/// let prediction = predictor.predict(&Block::decode(&parse_hex("48 0f af c3, 48 01 c8")?)?);
 /// assert_eq!((prediction.cycles, prediction.bound), (Some(4.0), Some(PredictedBound::Recurrence)));
 /// // imul needs the one multiplier in every iteration.
 /// assert_eq!(prediction.ports.map(|ports| ports.cycles), Some(1.0));
@@ -58,12 +59,9 @@ impl Predictor {
     }
 
     /// The prediction for a block that runs as a loop.
-    ///
-    /// # Errors
-    /// The bytes are not code.
-    pub fn predict(&mut self, bytes: &[u8]) -> Result<Prediction> {
+    pub fn predict(&mut self, block: &Block) -> Prediction {
         let core = &self.model.core;
-        let code = Code::of_bytes(bytes, core.facts())?;
+        let code = Code::of_block(block, core.facts());
         let uops = self.ports.as_ref().map(|ports| ports.uops(&code.instructions, &code.effects));
         let pressure = self.ports.as_ref().zip(uops.as_ref()).map(|(p, u)| pressure(&code, p, u));
         let issue_width = core.width().zip(uops.as_ref()).map(|(width, uops)| {
@@ -81,7 +79,7 @@ impl Predictor {
         let known = parts.iter().filter_map(|(bound, cycles)| Some((*bound, (*cycles)?)));
         let largest = known.reduce(|a, b| if b.1 > a.1 { b } else { a });
         let core = &self.model.core;
-        Ok(Prediction {
+        Prediction {
             kind: "predicted",
             uarch: core.uarch().unwrap_or("unknown").to_owned(),
             title: core.table.as_ref().map(|t| t.title.clone()).unwrap_or_default(),
@@ -93,7 +91,7 @@ impl Predictor {
             recurrence,
             unknown,
             missing: self.missing(),
-        })
+        }
     }
 
     fn recurrence(&mut self, code: &Code) -> Option<CarriedLatency> {

@@ -104,7 +104,7 @@ fn an_interrupted_measurement_says_what_there_is_and_nothing_of_what_there_is_no
     // While it is explained: the time and some bounds, and no verdict of those. The thread may come too late.
     let of = |_| cancelled(|step| step == "bounds");
     let in_time = |(report, _): &(Measurement, String)| {
-        report.status == Status::Ok && report.hierarchy.bound.is_none()
+        report.status == Status::Ok && report.hierarchy.bound().is_none()
     };
     let Some((report, shown)) = (0..10).map(of).find(in_time) else {
         eprintln!("skipped: no thread beside the measurement");

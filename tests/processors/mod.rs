@@ -184,7 +184,10 @@ fn tables_bounds_do_not_exceed_what_was_measured() {
         let mut predictor = predictor(core);
         let hex = document["block"]["hex"].as_str().expect("its bytes");
         let bytes = isa::code::parse_hex(hex).expect("hex");
-        let bound = predictor.predict(&bytes).expect("a block").cycles.expect("a bound");
+        let bound = predictor
+            .predict(&isa::code::Block::decode(&bytes).expect("a block"))
+            .cycles
+            .expect("a bound");
         let measured = document["throughput"]["cycles"].as_f64().expect("a throughput");
         assert!(
             bound <= measured * (1.0 + ERROR),

@@ -6,10 +6,8 @@
 //! stamps are still taken, for the sentinels alone.
 
 use super::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
-use crate::Options;
-use crate::runner::Runner;
-use crate::timing::form_timing::{Batch, FormTiming};
-use crate::timing::measure::{Clock, Form, Pass};
+use crate::timing::form_timing::Batch;
+use crate::timing::measure::{Clock, Pass, PassOf};
 use pmu::machine::Encoding;
 use tma::Result;
 
@@ -90,14 +88,8 @@ impl Clock for PmuClock {
         "pmu"
     }
 
-    fn pass(
-        &mut self,
-        form: &Form,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass> {
+    fn pass(&mut self, of: PassOf<'_>) -> Result<Pass> {
+        let PassOf { form, runner, options, rounds, timed } = of;
         let wanted = (rounds / ROUNDS).clamp(SAMPLES.0, SAMPLES.1);
         let process = runner.worker()?.process();
         if let Err(refused) = self.counting.open(process, &[self.cycles]) {
@@ -147,6 +139,7 @@ impl Clock for PmuClock {
 mod tests {
     use super::*;
     use crate::counting::tests::{Script, Scripted};
+    use crate::timing::form_timing::FormTiming;
 
     const CYCLES: Encoding = Encoding {
         kind: 4,

@@ -300,8 +300,8 @@ fn a_difference_holds_the_iterations_between_and_nothing_of_the_command_around_t
 fn the_tree_is_what_the_counts_give_by_hand() {
     let (counted, scripted) = counted(script());
     assert_shares(&counted);
-    let verdict = &counted.hierarchy.verdict;
-    assert!(verdict.starts_with("bottleneck Be > Mem;"), "{verdict}");
+    let bottleneck = &counted.hierarchy.counted;
+    assert!(bottleneck.starts_with("bottleneck Be > Mem;"), "{bottleneck}");
     let story = scripted.story.borrow();
     assert_eq!(story.most_open, 1, "groups were open at the same time");
     let clockless: Vec<_> = story.opened.iter().filter(|g| !g.contains(&0x3c)).collect();
@@ -333,7 +333,7 @@ fn without_any_free_counter_nothing_is_measured_and_each_node_says_why() {
             "{node:?}"
         );
     }
-    assert!(counted.hierarchy.verdict.starts_with("not measured: "));
+    assert!(counted.hierarchy.counted.starts_with("not measured: "));
     assert!(counted.misses.is_empty());
 }
 

@@ -129,7 +129,7 @@ fn evaluate(core: &CorePmu, table: &Table, groups: Vec<GroupCounts>) -> Hierarch
         (0..repetitions).map(|n| evaluator.values(&counts(only(&groups, n)))).collect();
     let nodes: Vec<Node> =
         core.nodes().into_iter().map(|n| node(table, n, &whole, &single)).collect();
-    let verdict = if counted == 0 {
+    let counted = if counted == 0 {
         let why = nodes.iter().find_map(|n| n.reason.clone()).unwrap_or_default();
         format!("not measured: {}", Missing::reason(&why))
     } else {
@@ -137,7 +137,7 @@ fn evaluate(core: &CorePmu, table: &Table, groups: Vec<GroupCounts>) -> Hierarch
             format!("{counted} event groups in separate runs, {repetitions} repetitions each");
         format!("{}; {how}", bottleneck(core, table, &whole))
     };
-    Hierarchy { verdict, bound: None, nodes }
+    Hierarchy { counted, explanation: None, nodes }
 }
 
 fn readings(group: &GroupCounts) -> usize {

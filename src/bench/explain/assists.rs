@@ -4,8 +4,7 @@
 use super::cycles::Cycles;
 use super::evidence::bound;
 use super::explainer::{Explainer, Subject};
-use super::verdict::Verdict;
-use crate::measurement::{Assumed, Cause, Class};
+use crate::measurement::{Assumed, Cause, Class, Verdict};
 use crate::{Bound, Outcome, Values};
 use iced_x86::{EncodingKind, InstructionInfoFactory, Mnemonic, Register};
 use isa::code::{Block, Inst};

@@ -117,7 +117,7 @@ pub(super) fn reaches(bound: Cycles, time: Cycles, computed: bool) -> Reaches {
 /// Marks the `bounds` that exceed `time` by more than the errors.
 pub fn mark_refuted(bounds: &mut [Bound], time: Cycles) {
     for bound in bounds {
-        bound.refuted |= is_refuted(Cycles::of_bound(bound), time, bound.is_computed);
+        bound.refuted |= is_refuted(Cycles::of_bound(bound), time, bound.is_sum());
     }
 }
 
@@ -144,19 +144,19 @@ pub fn enter_refuted(measurement: &mut Measurement, bounds: &[Bound], time: Cycl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rejected;
+    use crate::{Found, rejected};
 
-    fn bound(name: &'static str, low: f64, high: f64, is_computed: bool) -> Bound {
+    fn bound(name: &'static str, low: f64, high: f64, found: Found) -> Bound {
         let cycles = f64::midpoint(low, high);
-        Bound { name, cycles, low, high, is_computed, ..Bound::default() }
+        Bound { name, cycles, low, high, found, ..Bound::default() }
     }
 
     #[test]
     fn a_bound_above_the_time_is_refuted_and_the_assumption_violated() {
         let mut bounds = [
-            bound("dependency", 14.0, 30.0, true),
-            bound("ports", 4.0, 4.2, false),
-            bound("dependency", 0.0, 9.0, true),
+            bound("dependency", 14.0, 30.0, Found::Latencies),
+            bound("ports", 4.0, 4.2, Found::Measured),
+            bound("dependency", 0.0, 9.0, Found::Latencies),
         ];
         let time = Cycles::exact(4.12);
         mark_refuted(&mut bounds, time);

@@ -5,7 +5,7 @@ use super::explainer::{Explainer, Findings, Subject, WaitBudget};
 use super::model::{Evidence, latency_hides_ports};
 use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS};
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
-use crate::{Bound, Measurement, Status, Throughput, Values};
+use crate::{Bound, Found, Measurement, Status, Throughput, Values};
 use isa::code::Block;
 use isa::deps::memory::{InitialValues, Settings as Search};
 use isa::deps::recurrence::Recurrence;
@@ -55,7 +55,7 @@ pub(super) struct Independent {
 impl Explainer {
     /// Measures a block without a jump.
     pub(super) fn findings(&mut self, subject: &Subject<'_>) -> Result<Findings> {
-        let code = Code::of_bytes(&subject.block.bytes, self.core.facts())?;
+        let code = Code::of_block(subject.block, self.core.facts());
         let explained = subject.explained();
         let analysis = self.analyser.analyse(&code, &search(explained, self.window()));
         let (time, form) = match subject.looped {
@@ -317,8 +317,8 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     }
     let assumed =
         recurrence.path.iter().any(|step| matches!(step.latency.source, Source::Assumed(_)));
-    let (is_computed, loads) = (true, recurrence.loads());
-    Bound { path: steps, loads, assumed, is_computed, ..bound(name, latency(recurrence), how) }
+    let (found, loads) = (Found::Latencies, recurrence.loads());
+    Bound { path: steps, loads, assumed, found, ..bound(name, latency(recurrence), how) }
 }
 
 /// Loads that wait for stores as a bound, if they do without a known loop-carried dependency.

@@ -31,7 +31,7 @@ mod what_if;
 pub use explainer::Explainer;
 
 use crate::measurement::LOOP;
-use crate::{BlockMeasurer, Bound, Measurement, Status, Throughput};
+use crate::{BlockMeasurer, Bound, Explanation, Measurement, Status, Throughput};
 use cycles::{Cycles, enter_refuted, errors, mark_refuted};
 use evidence::Untrusted;
 use explainer::{Findings, Subject};
@@ -52,38 +52,38 @@ const NARROW: f64 = 0.01;
 /// Retries of an unstable block.
 const RETRIES: usize = 2;
 
+/// A measured block to explain.
+pub struct Measured<'a> {
+    /// It measured the block.
+    pub measurer: &'a mut BlockMeasurer,
+    /// The block.
+    pub block: &'a Block,
+    /// Of a loop of several blocks, the path of its iterations, without jumps.
+    pub path: Option<&'a Block>,
+    /// Its measurement, which gets bounds and nodes.
+    pub measurement: &'a mut Measurement,
+    /// Whether to make the what-if measurements, too.
+    pub what_if: bool,
+}
+
 impl Explainer {
-    /// Adds bounds, verdict and nodes to `measurement`, which `measurer` made of `block`; with
-    /// `what_if`, also the what-if measurements. A loop of several blocks is explained by the `path` of its
-    /// iterations, without jumps. A block without a trusted number is left unexplained.
+    /// Adds bounds and nodes to the measurement of a block and explains it, unless it has no time.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn explain(
-        &mut self,
-        measurer: &mut BlockMeasurer,
-        block: &Block,
-        path: Option<&Block>,
-        measurement: &mut Measurement,
-        what_if: bool,
-    ) -> Result<()> {
+    pub fn explain(&mut self, measured: Measured<'_>) -> Result<Option<Explanation>> {
         let end = Some(Instant::now() + self.longest);
-        measurer.set_end(end);
+        measured.measurer.set_end(end);
         self.bench.set_end(end);
-        let outcome = self.explain_in_time(measurer, block, path, measurement, what_if);
+        let Measured { measurer, .. } = measured;
+        let outcome = self.explain_in_time(Measured { measurer: &mut *measurer, ..measured });
         measurer.set_end(None);
         self.bench.set_end(None);
         outcome
     }
 
-    fn explain_in_time(
-        &mut self,
-        measurer: &mut BlockMeasurer,
-        block: &Block,
-        path: Option<&Block>,
-        measurement: &mut Measurement,
-        what_if: bool,
-    ) -> Result<()> {
+    fn explain_in_time(&mut self, measured: Measured<'_>) -> Result<Option<Explanation>> {
+        let Measured { measurer, block, path, measurement, what_if } = measured;
         let unstable = self.retry_unstable(measurer, block, measurement)?;
         match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
@@ -92,16 +92,14 @@ impl Explainer {
                 let why = measurement.reason.as_deref().unwrap_or("no reason is known");
                 let why = format!("the block is {}: {why}", status.word());
                 let disturbed = measurement.disturbed;
-                leave_unexplained(measurement, Untrusted { why, disturbed }, what_if);
-                return Ok(());
+                return Ok(unexplained(measurement, Untrusted { why, disturbed }, what_if));
             }
-            _ => return Ok(()),
+            _ => return Ok(None),
         }
         let is_loop = measurement.headline == LOOP;
         if path.is_none() && measurement.closed.as_ref().is_some_and(|closed| !closed.is_one_block)
         {
-            nodes::not_explained(measurement, "the loop has several blocks");
-            return Ok(());
+            return Ok(Some(Explanation::NoVerdict("the loop has several blocks".to_owned())));
         }
         // The block is measured with its final jump, its bounds without.
         let body = path.cloned().or_else(|| variants::body(block));
@@ -121,15 +119,13 @@ impl Explainer {
             let why = subject.measurement.reason.as_deref().unwrap_or("no reason");
             let why = format!("without its final jump the block is not `ok`: {why}");
             let disturbed = subject.measurement.disturbed;
-            leave_unexplained(measurement, Untrusted { why, disturbed }, what_if);
-            return Ok(());
+            return Ok(unexplained(measurement, Untrusted { why, disturbed }, what_if));
         }
         self.progress.begin("bounds".to_owned());
         let mut findings = self.findings(&subject)?;
         if let Some(why) = certainly_too_fast(&findings) {
             measurement.distrust(Status::Unstable, why.clone(), false);
-            leave_unexplained(measurement, why.into(), what_if);
-            return Ok(());
+            return Ok(unexplained(measurement, why.into(), what_if));
         }
         let alias_pairs = self.alias_pairs(&subject, &findings);
         let mut verdict = judge(&findings.evidence);
@@ -156,8 +152,7 @@ impl Explainer {
         if self.progress.is_cancelled() {
             // Measured bounds stand; the others may explain the time.
             measurement.bounds.append(&mut findings.bounds);
-            leave_unexplained(measurement, "interrupted".into(), what_if);
-            return Ok(());
+            return Ok(unexplained(measurement, "interrupted".into(), what_if));
         }
         if what_if {
             self.bench.set_end(Some(Instant::now() + self.longest));
@@ -165,12 +160,14 @@ impl Explainer {
         }
         measurement.alias_pairs = alias_pairs;
         enter_refuted(measurement, &findings.bounds, findings.evidence.time);
-        nodes::enter(measurement, &findings, &verdict, body.is_some() && !is_loop);
+        let mut verdict = nodes::enter(measurement, &findings, verdict);
         if let Some(why) = unstable {
-            measurement.hierarchy.verdict +=
+            verdict.why +=
                 &format!("; measured again, because the first measurement was unstable: {why}");
         }
-        Ok(())
+        let form = if findings.form == LOOP { " of the loop form" } else { "" };
+        let rest = if body.is_some() && !is_loop { ", without its final jump" } else { "" };
+        Ok(Some(Explanation::Verdict(verdict, format!("{form}{rest}"))))
     }
 
     /// Measures an unstable block again, since contention may be the cause; if that helps, returns the
@@ -216,12 +213,17 @@ fn certainly_too_fast(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// Says why there is no verdict, and no what-if measurement if they were requested.
-fn leave_unexplained(measurement: &mut Measurement, untrusted: Untrusted, what_if: bool) {
-    nodes::not_explained(measurement, &untrusted.why);
+/// Why there is no verdict, and no what-if measurement if they were requested.
+fn unexplained(
+    measurement: &mut Measurement,
+    untrusted: Untrusted,
+    what_if: bool,
+) -> Option<Explanation> {
+    let why = untrusted.why.clone();
     if what_if {
         measurement.what_if = vec![not_measured("every change".to_owned(), untrusted)];
     }
+    Some(Explanation::NoVerdict(why))
 }
 
 /// The part of a time that a bound explains.
@@ -237,12 +239,12 @@ pub enum Explained {
 
 /// The bound's minimum: the low end of a computed bound (a sum of latency ranges), the value of a measured one.
 pub fn least(bound: &Bound) -> f64 {
-    if bound.is_computed { bound.low } else { bound.cycles }
+    if bound.is_sum() { bound.low } else { bound.cycles }
 }
 
 /// The part of `time` that a bound explains.
 pub fn explained(bound: &Bound, time: &Throughput) -> Explained {
-    let (near, far) = errors(bound.is_computed);
+    let (near, far) = errors(bound.is_sum());
     match least(bound) {
         least if least >= time.low * (1.0 - near) => Explained::All,
         least if bound.high >= time.low * (1.0 - far) => Explained::PerhapsAll(least),
@@ -253,13 +255,15 @@ pub fn explained(bound: &Bound, time: &Throughput) -> Explained {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Found;
 
     /// By hand: 5 % below 2.0 are 1.9, 8 % 1.84; of sums of latencies 12 %, 1.76, and 18 %, 1.64.
     #[test]
     fn a_bound_explains_a_time_only_if_all_of_its_range_reaches_it() {
         let time = Throughput { cycles: 2.0, low: 2.0, high: 2.0, modes: Vec::new(), clock: "tsc" };
-        let of = |is_computed, low, cycles, high| {
-            explained(&Bound { low, cycles, high, is_computed, ..Bound::default() }, &time)
+        let of = |is_sum, low, cycles, high| {
+            let found = if is_sum { Found::Latencies } else { Found::Measured };
+            explained(&Bound { low, cycles, high, found, ..Bound::default() }, &time)
         };
         assert_eq!(of(true, 1.8, 2.0, 3.0), Explained::All);
         assert_eq!(of(true, 1.0, 4.5, 8.0), Explained::PerhapsAll(1.0));

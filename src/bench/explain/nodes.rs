@@ -2,11 +2,10 @@
 
 use super::cycles::Cycles;
 use super::explainer::Findings;
-use super::verdict::Verdict;
-use crate::measurement::Class;
 use crate::measurement::bound_names::{
     CAUSES, DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS, SLOTS, WIDTH,
 };
+use crate::measurement::{Class, Verdict};
 use crate::{Hierarchy, Measurement, Node};
 use tma::tables::Level1;
 
@@ -72,8 +71,9 @@ const fn bound_node(
     BoundNode { id, label, parent, class, bounds }
 }
 
-/// Enters bounds and verdict into the document.
-pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdict, jumps: bool) {
+/// Enters bounds and verdict into the nodes. The verdict gets what could not be measured, and whether counters
+/// disagree.
+pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: Verdict) -> Verdict {
     let bounds: Vec<Option<Cycles>> = {
         let all = || findings.bounds.iter().chain(&measurement.bounds);
         let largest = |spec: &BoundNode| {
@@ -113,22 +113,15 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
         }
     }
     in_tree_order(&mut measurement.hierarchy.nodes);
-    let form = match findings.form {
-        "loop" => " of the loop form",
-        _ => "",
-    };
-    let jump = if jumps { ", without its final jump" } else { "" };
-    let missing = match findings.missing.is_empty() {
-        true => String::new(),
-        false => format!("; not measured: {}", findings.missing.join("; ")),
-    };
-    let text = format!("{}{form}{jump}: {}{missing}", verdict.class.name(), verdict.why);
-    measurement.hierarchy.bound = Some(verdict.class);
-    measurement.hierarchy.verdict = match (measured, disagreement) {
-        (true, Some(differs)) => format!("{text}; {differs}"),
-        _ => text,
-    };
+    let mut why = verdict.why;
+    if !findings.missing.is_empty() {
+        why += &format!("; not measured: {}", findings.missing.join("; "));
+    }
+    if let (true, Some(differs)) = (measured, disagreement) {
+        why += &format!("; {differs}");
+    }
     measurement.bounds.extend(findings.bounds.iter().cloned());
+    Verdict { why, ..verdict }
 }
 
 fn set_bound(node: &mut Node, bound: Option<Cycles>) {
@@ -159,16 +152,6 @@ fn in_tree_order(nodes: &mut Vec<Node>) {
     }
     // A cycle of parents has no root; it keeps its order.
     nodes.extend(pending);
-}
-
-/// Notes why there is no verdict.
-pub fn not_explained(measurement: &mut Measurement, why: &str) {
-    let hierarchy = &mut measurement.hierarchy;
-    hierarchy.verdict = match hierarchy.is_measured() {
-        true => format!("{}; no verdict: {why}", hierarchy.verdict),
-        // The nodes say why they were not counted; a verdict needs no counters.
-        false => format!("no verdict: {why}"),
-    };
 }
 
 fn id_of(hierarchy: &Hierarchy, label: &str) -> String {
@@ -226,7 +209,7 @@ mod tests {
         let mut measurement = measurement();
         let mut findings = findings(&[(PORTS, 2.0), (DEPENDENCY, 22.0)]);
         findings.bounds[1].refuted = true;
-        enter(&mut measurement, &findings, &judged(Class::Unexplained), false);
+        enter(&mut measurement, &findings, judged(Class::Unexplained));
         let of =
             |label: &str| measurement.hierarchy.nodes.iter().find(|n| n.label == label).unwrap();
         assert_eq!(of("Dependency").bound, None);
@@ -250,12 +233,8 @@ mod tests {
     #[test]
     fn children_follow_their_parents() {
         let mut measurement = measurement();
-        enter(
-            &mut measurement,
-            &findings(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]),
-            &judged(Class::Dependency),
-            false,
-        );
+        let findings = findings(&[(PORTS, 1.0), (DEPENDENCY, 3.0)]);
+        let verdict = enter(&mut measurement, &findings, judged(Class::Dependency));
         let labels: Vec<_> = measurement.hierarchy.nodes.iter().map(|n| n.label.as_str()).collect();
         assert_eq!(
             labels,
@@ -277,8 +256,8 @@ mod tests {
         assert!(of("Dependency").is_verdict && !of("Ports").is_verdict);
         assert_eq!(of("Core Bound").bound, Some(3.0));
         assert_eq!(of("Store Forward").bound, None);
-        assert_eq!(measurement.hierarchy.bound, Some(Class::Dependency));
-        assert!(measurement.hierarchy.verdict.ends_with("not measured: slots: unstable"));
+        assert_eq!(verdict.class, Class::Dependency);
+        assert_eq!(verdict.why, "so it is; not measured: slots: unstable");
     }
 
     #[test]
@@ -296,26 +275,18 @@ mod tests {
                 share: Some(backend),
                 ..Node::default()
             });
-            enter(
-                &mut measurement,
-                &findings(&[(DEPENDENCY, 3.0)]),
-                &judged(Class::Dependency),
-                false,
-            );
-            measurement.hierarchy
+            let findings = findings(&[(DEPENDENCY, 3.0)]);
+            let verdict = enter(&mut measurement, &findings, judged(Class::Dependency));
+            (measurement.hierarchy, verdict.why)
         };
-        let agrees = counted(0.8);
-        assert!(!agrees.verdict.contains("disagree"), "{}", agrees.verdict);
+        let (agrees, why) = counted(0.8);
+        assert!(!why.contains("disagree"), "{why}");
         let core = agrees.nodes.iter().find(|n| n.label == "Core Bound").unwrap();
         assert_eq!((core.share, core.bound), (Some(0.8), Some(3.0)));
         let position = |label: &str| agrees.nodes.iter().position(|n| n.label == label);
         assert_eq!(position("Dependency"), position("Core Bound").map(|at| at + 1));
-        let differs = counted(0.2);
-        assert!(
-            differs.verdict.contains("Retiring has the largest share of slots, 70 %"),
-            "{}",
-            differs.verdict
-        );
+        let (_, why) = counted(0.2);
+        assert!(why.contains("Retiring has the largest share of slots, 70 %"), "{why}");
     }
 
     #[test]

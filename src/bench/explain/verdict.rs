@@ -2,16 +2,7 @@
 
 use super::cycles::{Cycles, NEAR, Reaches};
 use super::model::{Evidence, FASTER};
-use crate::measurement::Class;
-
-/// The verdict, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// The bound.
-    pub class: Class,
-    /// The evidence.
-    pub why: String,
-}
+use crate::measurement::{Class, Verdict};
 
 impl Verdict {
     /// Whether it names a bound.

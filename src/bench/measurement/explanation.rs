@@ -1,8 +1,32 @@
-//! Explanation of a block's time: bounds, their classes and names, the top-down tree, variants, counted misses, causes
+//! Explanation of a block's time: bounds, their classes and names, the top-down tree, causes
 //! of assists.
 
-use serde::{Deserialize, Serialize};
+use crate::values::NoPath;
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
+
+/// How a bound was found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Found {
+    /// By measuring code.
+    #[default]
+    Measured,
+    /// By counting instructions.
+    Computed,
+    /// By adding latencies.
+    Latencies,
+}
+
+impl Found {
+    /// As printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Computed | Self::Latencies => "computed",
+        }
+    }
+}
 
 /// A bound on the throughput.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -17,9 +41,9 @@ pub struct Bound {
     pub high: f64,
     /// Evidence.
     pub how: String,
-    /// Whether it is a sum of latencies, and not measured itself.
+    /// How it was found.
     #[serde(skip)]
-    pub is_computed: bool,
+    pub found: Found,
     /// Whether the block is measured to be clearly faster: the bound is wrong and explains nothing.
     pub refuted: bool,
     /// The instructions of the loop-carried dependency, if it is one.
@@ -34,6 +58,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Whether it is a sum of latencies, which has their errors.
+    pub fn is_sum(&self) -> bool {
+        self.found == Found::Latencies
+    }
+
     /// The bound scaled to iterations of which a `share` needs it, and the others nothing for certain.
     pub(crate) fn times(self, share: f64) -> Self {
         let Self { cycles, low, high, .. } = self;
@@ -50,16 +79,70 @@ impl Bound {
     }
 }
 
-/// The top-down tree of the block.
-#[derive(Debug, Clone, Serialize)]
+/// The bound that explains a block's time, or that none does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The bound.
+    pub class: Class,
+    /// The evidence.
+    pub why: String,
+}
+
+/// What the variants of a block show.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Explanation {
+    /// A verdict, and the part of the block that it is on, if not all: ` of the loop form`.
+    Verdict(Verdict, String),
+    /// None, for this reason.
+    NoVerdict(String),
+    /// None, since no path stands for the loop.
+    NoPath(NoPath),
+    /// None, as only the time was asked for.
+    NotRequested,
+}
+
+/// The top-down tree of the block. The document has `verdict` as text, and its class as `bound`.
+#[derive(Debug, Clone)]
 pub struct Hierarchy {
-    /// The bound of the block, or why that was not measured, as text.
-    pub verdict: String,
-    /// The class of the bound; absent where the block's variants were not measured.
-    pub bound: Option<Class>,
+    /// The bottleneck by the counters, or why nothing was counted.
+    pub counted: String,
+    /// What the variants show; absent for a block without a time.
+    pub explanation: Option<Explanation>,
     /// Nodes, parents before their children; without a PMU each with the reason why it was not
     /// measured.
     pub nodes: Vec<Node>,
+}
+
+impl Serialize for Hierarchy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Hierarchy", 3)?;
+        fields.serialize_field("verdict", &self.to_string())?;
+        fields.serialize_field("bound", &self.bound())?;
+        fields.serialize_field("nodes", &self.nodes)?;
+        fields.end()
+    }
+}
+
+/// The bound of the block, or why that was not measured.
+impl fmt::Display for Hierarchy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = &self.counted;
+        match &self.explanation {
+            Some(Explanation::Verdict(Verdict { class, why }, part)) => {
+                write!(f, "{class}{part}: {why}")
+            }
+            Some(Explanation::NoVerdict(why)) if self.is_measured() => {
+                write!(f, "{counted}; no verdict: {why}")
+            }
+            // The nodes say why they were not counted; a verdict needs no counters.
+            Some(Explanation::NoVerdict(why)) => write!(f, "no verdict: {why}"),
+            Some(Explanation::NoPath(why)) => write!(f, "not known: {why}"),
+            Some(Explanation::NotRequested) if !self.is_measured() => {
+                f.write_str("not requested (--quick and --no-explain leave it out)")
+            }
+            Some(Explanation::NotRequested) | None => f.write_str(counted),
+        }
+    }
 }
 
 /// One node of the tree.
@@ -101,46 +184,26 @@ impl Hierarchy {
             ..Node::default()
         };
         let nodes = level_1.iter().map(node).collect();
-        Self { verdict: format!("not measured: {reason}"), bound: None, nodes }
+        Self { counted: format!("not measured: {reason}"), explanation: None, nodes }
+    }
+
+    /// The verdict, if there is one.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match &self.explanation {
+            Some(Explanation::Verdict(verdict, _)) => Some(verdict),
+            _ => None,
+        }
+    }
+
+    /// The class of the verdict; absent where the block's variants were not measured.
+    pub fn bound(&self) -> Option<Class> {
+        self.verdict().map(|verdict| verdict.class)
     }
 
     /// Whether any node was measured.
     pub fn is_measured(&self) -> bool {
         self.nodes.iter().any(|node| node.share.is_some())
     }
-}
-
-/// The block measured with one thing changed.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct WhatIf {
-    /// The change: a dependency broken, an instruction removed.
-    pub change: String,
-    /// Core cycles per iteration with the change.
-    pub cycles: Option<f64>,
-    /// Lowest.
-    pub low: Option<f64>,
-    /// Highest.
-    pub high: Option<f64>,
-    /// Why it was not measured, or a caveat.
-    pub reason: Option<String>,
-    /// Whether that is contention on the core.
-    #[serde(skip)]
-    pub disturbed: bool,
-    /// Whether removing the instruction cuts a loop-carried dependency, which it carries from one register to
-    /// another, or through memory: the program is then a different one.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub cuts: bool,
-}
-
-/// Events counted while the block ran, per iteration; only a PMU has them.
-#[derive(Debug, Clone, Serialize)]
-pub struct Miss {
-    /// The event.
-    pub name: String,
-    /// Count per iteration.
-    pub per_iteration: f64,
-    /// The evidence.
-    pub how: String,
 }
 
 /// The class of a block's bound.

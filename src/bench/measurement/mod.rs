@@ -3,14 +3,16 @@
 //! | file | concern |
 //! |---|---|
 //! | `settings` | settings, machine and assumptions of the measurement |
-//! | `explanation` | the bound of the block: classes and names, the top-down tree, variants, misses |
+//! | `explanation` | the bound of the block: classes and names, the top-down tree |
 //!
-//! This file has the block and its time: headline, forms, samples.
+//! This file has the block and its time: headline, forms, samples, changes, misses.
 
 mod explanation;
 mod settings;
 
-pub use explanation::{Bound, Cause, Class, Hierarchy, Miss, Node, WhatIf, bound_names};
+pub use explanation::{
+    Bound, Cause, Class, Explanation, Found, Hierarchy, Node, Verdict, bound_names,
+};
 pub use settings::{Assumed, Assumption, MeasuredOn, Outcome, Settings};
 
 use crate::values::Values;
@@ -325,6 +327,39 @@ pub struct Samples {
     pub clock_changed: usize,
     /// Why whole passes were void.
     pub void: Vec<String>,
+}
+
+/// The block measured with one thing changed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WhatIf {
+    /// The change: a dependency broken, an instruction removed.
+    pub change: String,
+    /// Core cycles per iteration with the change.
+    pub cycles: Option<f64>,
+    /// Lowest.
+    pub low: Option<f64>,
+    /// Highest.
+    pub high: Option<f64>,
+    /// Why it was not measured, or a caveat.
+    pub reason: Option<String>,
+    /// Whether that is contention on the core.
+    #[serde(skip)]
+    pub disturbed: bool,
+    /// Whether removing the instruction cuts a loop-carried dependency, which it carries from one register to
+    /// another, or through memory: the program is then a different one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cuts: bool,
+}
+
+/// Events counted while the block ran, per iteration; only a PMU has them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Miss {
+    /// The event.
+    pub name: String,
+    /// Count per iteration.
+    pub per_iteration: f64,
+    /// The evidence.
+    pub how: String,
 }
 
 /// Cycles of an iteration and their range.

@@ -1,6 +1,6 @@
 //! Settings and machine of a measurement, as its document records them, and its assumptions.
 
-use crate::Options;
+use crate::options::{Method, Options, Preset};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tma::Core;
@@ -11,10 +11,10 @@ use tma::measured::Origin;
 pub struct Settings {
     /// `quick`, `default` or `thorough`, where passes, placements and rounds are those of one; else
     /// none.
-    pub preset: Option<&'static str>,
+    pub preset: Option<Preset>,
     /// `bhive`: one physical page, one set of values, no loop over the copies, no register reinitialised;
     /// `tdtool` otherwise.
-    pub method: &'static str,
+    pub method: Method,
     /// Passes over all placements.
     pub passes: usize,
     /// Placements of the code.
@@ -77,10 +77,9 @@ impl MeasuredOn {
 impl Settings {
     /// Settings of `options`, with the clock and the processor chosen.
     pub fn of(options: &Options, clock: &'static str, cpu: Option<usize>) -> Self {
-        let bhive = options.straight && options.physical_pages == 1 && options.value_sets == 1;
         Self {
-            preset: preset(options),
-            method: if bhive && !options.reseed { "bhive" } else { "tdtool" },
+            preset: options.preset,
+            method: options.method,
             passes: options.passes,
             placements: options.placements,
             rounds: options.rounds,
@@ -102,16 +101,6 @@ impl Settings {
             value_sets: options.value_sets,
         }
     }
-}
-
-fn preset(options: &Options) -> Option<&'static str> {
-    let samples = |o: &Options| (o.passes, o.placements, o.rounds);
-    let presets = [
-        ("quick", Options::quick()),
-        ("default", Options::default()),
-        ("thorough", Options::thorough()),
-    ];
-    presets.iter().find(|(_, own)| samples(own) == samples(options)).map(|(name, _)| *name)
 }
 
 /// Whether an assumption of the measurement holds.
@@ -191,21 +180,4 @@ pub struct Assumption {
     pub outcome: Outcome,
     /// Evidence.
     pub how: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn presets_and_the_paper_s_method_are_named_and_changed_ones_are_not() {
-        let of = |options: Options| {
-            let settings = Settings::of(&options, "tsc", Some(3));
-            (settings.preset, settings.method)
-        };
-        assert_eq!(of(Options::quick()), (Some("quick"), "tdtool"));
-        assert_eq!(of(Options::default().bhive()), (Some("default"), "bhive"));
-        assert_eq!(of(Options { passes: 7, ..Options::thorough() }), (None, "tdtool"));
-        assert_eq!(Settings::of(&Options::default(), "tsc", Some(3)).cpu, Some(3));
-    }
 }

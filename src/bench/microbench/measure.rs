@@ -38,6 +38,7 @@ impl Bench {
     pub fn new(options: Options, settings: Settings) -> Self {
         let each = options.passes.max(1) * options.placements.max(1);
         let options = Options {
+            preset: None,
             init: Vec::new(),
             rounds: settings.measures.div_ceil(each).clamp(4, 254),
             min_instructions: settings.total_insn,

@@ -337,7 +337,7 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
         let of = found.bounds.iter().filter(|bound| bound.name == name && !bound.refuted);
         of.map(|bound| bound.cycles).fold(0.0, f64::max) >= EXPLAINS * throughput.cycles
     };
-    let bound = match found.hierarchy.bound {
+    let bound = match found.hierarchy.bound() {
         Some(Class::IssueWidth) => BoundBy::IssueWidth,
         Some(Class::FrontEnd) => BoundBy::FrontEnd,
         Some(Class::Ports | Class::Dependency | Class::StoreForwarding | Class::L1Access) => {
@@ -348,10 +348,10 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
         _ => BoundBy::Unknown,
     };
     let chain = found.bounds.iter().find(|bound| bound.name == DEPENDENCY);
-    let loads = loads(found.hierarchy.bound, chain.map_or(0.0, |chain| chain.loads));
+    let loads = loads(found.hierarchy.bound(), chain.map_or(0.0, |chain| chain.loads));
     Ok(Found {
         evidence: Isolated { cycles, bound, loads },
-        bound: found.hierarchy.bound,
+        bound: found.hierarchy.bound(),
         values: Values::MadeUp(None),
     })
 }

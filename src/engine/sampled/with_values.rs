@@ -154,6 +154,6 @@ pub(super) fn measured(
         clock: throughput.map(|t| t.clock.to_owned()),
         violated: result.violated().iter().map(|one| one.word().to_owned()).collect(),
         without,
-        bound: result.hierarchy.bound,
+        bound: result.hierarchy.bound(),
     })
 }

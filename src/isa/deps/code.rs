@@ -1,7 +1,7 @@
 //! The analysed code: a block, or a path of several blocks, executed as a loop; which calls it follows; kinds of
 //! dependencies; the size of the reorder buffer.
 
-use crate::code::{text, text_in_block};
+use crate::code::{Block, text, text_in_block};
 use crate::effects::{Effects, Finder, x87};
 use crate::names::small;
 use crate::program::Located;
@@ -54,6 +54,15 @@ impl Code {
             return Err(Error::failed("the block is empty"));
         }
         Ok(code)
+    }
+
+    /// A decoded block at address 0.
+    pub fn of_block(block: &Block, core: &Facts) -> Self {
+        let mut finder = Finder::new(core);
+        let instructions: Vec<_> = block.instructions.iter().map(|inst| inst.decoded).collect();
+        let mut effects: Vec<_> = instructions.iter().map(|one| finder.effects(one)).collect();
+        x87::resolve(&instructions, &mut effects);
+        Self { instructions, effects, is_placed: false }
     }
 
     fn add(&mut self, bytes: &[u8], start: u64, core: &Facts) -> Result<()> {

@@ -282,7 +282,7 @@ impl Knobs {
     pub fn applied_to(&self, preset: Options) -> Options {
         let options = if self.method == Method::Bhive { preset.bhive() } else { preset };
         let chosen = |knob: Option<u64>, preset: usize| knob.map_or(preset, |n| n as usize);
-        Options {
+        let changed = Options {
             passes: chosen(self.passes, options.passes),
             placements: chosen(self.placements, options.placements),
             rounds: chosen(self.rounds, options.rounds),
@@ -308,7 +308,46 @@ impl Knobs {
             value_sets: chosen(self.value_sets, options.value_sets),
             reseed: options.reseed && !self.no_reseed,
             init: self.init.clone(),
-            ..options
+            ..options.clone()
+        };
+        let samples = |o: &Options| (o.passes, o.placements, o.rounds);
+        let pages = |o: &Options| (o.physical_pages, o.value_sets);
+        let is_method = pages(&changed) == pages(&options);
+        Options {
+            preset: options.preset.filter(|_| samples(&changed) == samples(&options)),
+            method: if is_method { options.method } else { bench::Method::Tdtool },
+            ..changed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench::Preset;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Given {
+        #[command(flatten)]
+        knobs: Knobs,
+    }
+
+    #[test]
+    fn presets_and_the_paper_s_method_are_named_and_changed_ones_are_not() {
+        let of = |words: &[&str], preset: Options| {
+            let given = Given::parse_from([&["block"], words].concat());
+            let options = given.knobs.applied_to(preset);
+            (options.preset, options.method)
+        };
+        let (full, paper) = (bench::Method::Tdtool, bench::Method::Bhive);
+        assert_eq!(of(&[], Options::quick()), (Some(Preset::Quick), full));
+        assert_eq!(of(&["--retries", "9"], Options::default()), (Some(Preset::Default), full));
+        assert_eq!(of(&["--passes", "7"], Options::thorough()), (None, full));
+        assert_eq!(of(&["--passes", "5"], Options::thorough()), (Some(Preset::Thorough), full));
+        let bhive = ["--method", "bhive"];
+        assert_eq!(of(&bhive, Options::default()), (Some(Preset::Default), paper));
+        let more = [&bhive[..], &["--value-sets", "4"]].concat();
+        assert_eq!(of(&more, Options::default()).1, full);
     }
 }

@@ -20,7 +20,7 @@ use bench::{Measurement, Options, Progress, Status, processors};
 use engine::block::{Measurer, Notes, compare};
 use engine::core_model::CoreModel;
 use engine::predict::Predictor;
-use isa::code::{Block, Region, parse_hex};
+use isa::code::{Block, Region};
 use isa::program::Location;
 use pmu::perf::Signals;
 use report::documents::block::{BlockPair, BlockReport, PAIR_SCHEMA};
@@ -78,14 +78,17 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     Ok(Next::Exit(code))
 }
 
+/// A measurement of a block, or of an input that is none.
+type Measured = (Measurement, Option<Block>);
+
 fn measure_all(
     args: &BlockArgs,
     requests: Vec<Request>,
     model: &CoreModel,
     progress: &Progress,
-) -> Result<Vec<Measurement>> {
+) -> Result<Vec<Measured>> {
     let several = requests.len() > 1;
-    let mut reports = Vec::new();
+    let mut all = Vec::new();
     let mut measurer = None;
     for Request { region, options, notes } in requests {
         // Repeated and sampled blocks have their own options; all others share a sandbox.
@@ -93,14 +96,14 @@ fn measure_all(
             measurer = None;
         }
         let measurer = measurer.get_or_insert_with(|| Measurer::new(options, model));
-        let mut report = measure(measurer, args, region, several)?;
-        notes.enter(&mut report);
-        reports.push(report);
+        let (mut measurement, block) = measure(measurer, args, region, several)?;
+        notes.enter(&mut measurement);
+        all.push((measurement, block));
         if progress.is_cancelled() {
             break;
         }
     }
-    Ok(reports)
+    Ok(all)
 }
 
 /// Measures a region. Bytes that are no code are an error, among several regions a rejected one.
@@ -109,17 +112,17 @@ fn measure(
     args: &BlockArgs,
     region: Region,
     several: bool,
-) -> Result<Measurement> {
-    let mut report = match Block::decode(&region.bytes) {
-        Ok(block) => measurer.measure(&block, args.what_if)?,
+) -> Result<Measured> {
+    let (mut measurement, block) = match Block::decode(&region.bytes) {
+        Ok(block) => (measurer.measure(&block, args.what_if)?, Some(block)),
         Err(error) if several => {
             let hex: String = region.bytes.iter().map(|b| format!("{b:02x}")).collect();
-            measurer.rejected(&hex, error.to_string())
+            (measurer.rejected(&hex, error.to_string()), None)
         }
         Err(error) => return Err(error),
     };
-    report.block.name = region.name;
-    Ok(report)
+    measurement.block.name = region.name;
+    Ok((measurement, block))
 }
 
 fn text(args: &BlockArgs, reports: &[BlockReport], ascii: bool) -> Result<String> {
@@ -199,25 +202,19 @@ fn check_cpu(options: &Options) -> Result<()> {
     }
 }
 
-/// The measurements with their predictions.
-pub fn predicted(
+/// The measurements with the predictions for their blocks.
+fn predicted(
     args: &BlockArgs,
     settings: &Settings,
     model: &CoreModel,
-    measured: Vec<Measurement>,
+    measured: Vec<Measured>,
 ) -> Result<Vec<BlockReport>> {
     let mut predictors = predictors(args, settings, model)?;
-    let mut reports = Vec::new();
-    for measurement in measured {
-        let bytes =
-            parse_hex(&measurement.block.hex).ok().filter(|_| measurement.settings.is_some());
-        let mut predictions = Vec::new();
-        for predictor in predictors.iter_mut().filter(|_| bytes.is_some()) {
-            predictions.extend(predictor.predict(bytes.as_deref().unwrap_or_default()));
-        }
-        reports.push(BlockReport { measurement, predictions });
-    }
-    Ok(reports)
+    let report = |(measurement, block): Measured| {
+        let of = |predictor: &mut Predictor| block.as_ref().map(|block| predictor.predict(block));
+        BlockReport { measurement, predictions: predictors.iter_mut().filter_map(of).collect() }
+    };
+    Ok(measured.into_iter().map(report).collect())
 }
 
 /// One for this core if its ports are shown, and one for each core that is named. What `--uarch` says of
@@ -261,7 +258,8 @@ pub fn compare_with(
         measurement.block.name = request.region.name;
         request.notes.enter(measurement);
     }
-    let mut reports = predicted(args, settings, model, vec![one, two])?.into_iter();
+    let both = vec![(one, Some(a)), (two, Some(b))];
+    let mut reports = predicted(args, settings, model, both)?.into_iter();
     let (Some(a), Some(b)) = (reports.next(), reports.next()) else {
         return Err(Error::failed("a measurement is missing"));
     };

@@ -178,43 +178,6 @@ pub enum Pass {
 }
 
 impl Form {
-    /// One pass: a batch of accepted rounds of every placement, unless the core is contended.
-    pub fn pass(
-        &self,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass> {
-        (timed.between, timed.tolerance) = (self.between, options.tolerance);
-        if timed.waiting.is_empty() {
-            timed.waiting = (0..self.pairs.len()).collect();
-            if self.learns
-                && timed.passes == 0
-                && options.passes > 1
-                && let Some(ended) = self.learn(runner)?
-            {
-                return Ok(Pass::Failed(self.explained(&ended, options)));
-            }
-        }
-        for _ in 0..ATTEMPTS {
-            let mut tried = Vec::new();
-            for placements in timed.waiting.chunks(together(rounds)) {
-                match self.rounds(runner, placements, rounds)? {
-                    Ok(all) => tried.extend(placements.iter().copied().zip(all)),
-                    Err(ended) => return Ok(Pass::Failed(self.explained(&ended, options))),
-                }
-            }
-            let sentinel = options.sentinel.then_some(&mut runner.sentinel);
-            timed.waiting = filter_rounds(tried, self.single, sentinel, timed);
-            if timed.waiting.is_empty() {
-                timed.passes += 1;
-                return Ok(Pass::Done);
-            }
-        }
-        Ok(Pass::Contended)
-    }
-
     /// Runs every placement untimed until memory predictors know its loads and stores.
     fn learn(&self, runner: &mut Runner) -> Result<Option<Ended>> {
         for pairs in self.pairs.chunks(mail::SEGMENTS_MAX / 2) {
@@ -298,19 +261,26 @@ fn read_rounds(count: usize, ticks: &mut impl Iterator<Item = f64>) -> Vec<Round
     all
 }
 
+/// A pass to make over every placement of a form.
+pub struct PassOf<'a> {
+    /// The form.
+    pub form: &'a Form,
+    /// Runs it.
+    pub runner: &'a mut Runner,
+    /// Options of the measurement.
+    pub options: &'a Options,
+    /// Samples of each placement.
+    pub rounds: usize,
+    /// Gets the samples.
+    pub timed: &'a mut FormTiming,
+}
+
 /// Measures core cycles of a form.
 pub trait Clock {
     /// Name in reports.
     fn name(&self) -> &'static str;
-    /// One pass over every placement of `form`, with `rounds` samples of each; added to `timed`.
-    fn pass(
-        &mut self,
-        form: &Form,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass>;
+    /// One pass: a batch of accepted samples of every placement, unless the core is contended.
+    fn pass(&mut self, of: PassOf<'_>) -> Result<Pass>;
 }
 
 impl Clock for TscClock {
@@ -318,14 +288,34 @@ impl Clock for TscClock {
         "tsc"
     }
 
-    fn pass(
-        &mut self,
-        form: &Form,
-        runner: &mut Runner,
-        options: &Options,
-        rounds: usize,
-        timed: &mut FormTiming,
-    ) -> Result<Pass> {
-        form.pass(runner, options, rounds, timed)
+    fn pass(&mut self, of: PassOf<'_>) -> Result<Pass> {
+        let PassOf { form, runner, options, rounds, timed } = of;
+        (timed.between, timed.tolerance) = (form.between, options.tolerance);
+        if timed.waiting.is_empty() {
+            timed.waiting = (0..form.pairs.len()).collect();
+            if form.learns
+                && timed.passes == 0
+                && options.passes > 1
+                && let Some(ended) = form.learn(runner)?
+            {
+                return Ok(Pass::Failed(form.explained(&ended, options)));
+            }
+        }
+        for _ in 0..ATTEMPTS {
+            let mut tried = Vec::new();
+            for placements in timed.waiting.chunks(together(rounds)) {
+                match form.rounds(runner, placements, rounds)? {
+                    Ok(all) => tried.extend(placements.iter().copied().zip(all)),
+                    Err(ended) => return Ok(Pass::Failed(form.explained(&ended, options))),
+                }
+            }
+            let sentinel = options.sentinel.then_some(&mut runner.sentinel);
+            timed.waiting = filter_rounds(tried, form.single, sentinel, timed);
+            if timed.waiting.is_empty() {
+                timed.passes += 1;
+                return Ok(Pass::Done);
+            }
+        }
+        Ok(Pass::Contended)
     }
 }

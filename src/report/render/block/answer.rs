@@ -5,7 +5,9 @@ use super::rows::{Rows, Style, WIDTH, Weight};
 use crate::format::several;
 use bench::bound_names::SLOTS;
 use bench::explain::{Explained, explained, least};
-use bench::{Assumed, Bound, Cause, Class, Measurement, Settings, Status, Throughput, WhatIf};
+use bench::{
+    Assumed, Bound, Cause, Class, Measurement, Preset, Settings, Status, Throughput, WhatIf,
+};
 
 /// Adds the answer.
 pub fn answer(rows: &mut Rows, report: &Measurement) {
@@ -72,7 +74,7 @@ pub fn modes(throughput: &Throughput) -> String {
 }
 
 fn explanation(rows: &mut Rows, report: &Measurement) {
-    let Some(class) = report.hierarchy.bound else { return };
+    let Some(class) = report.hierarchy.bound() else { return };
     let (meaning, remedy) = meaning(class);
     let found = report.bounds.iter().find(|b| b.name == class.name());
     let path = found.map_or(&[][..], |b| &b.path);
@@ -240,8 +242,8 @@ pub fn again(settings: Option<&Settings>) -> String {
         )
     });
     let samples = match settings.and_then(|settings| settings.preset) {
-        Some("thorough") => None,
-        Some("quick") => Some("without --quick more samples are taken".to_owned()),
+        Some(Preset::Thorough) => None,
+        Some(Preset::Quick) => Some("without --quick more samples are taken".to_owned()),
         _ => Some("--thorough takes more samples".to_owned()),
     };
     let busy = "`tdtool doctor` shows what keeps the machine busy".to_owned();
@@ -271,7 +273,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     };
     // The open range is shaded where that shows.
     let shades = |b: &Bound| (b.high.min(scale) - least(b)) / scale * columns as f64 >= 1.0;
-    let is_vague = |b: &Bound| !b.refuted && b.is_computed && shades(b);
+    let is_vague = |b: &Bound| !b.refuted && b.is_sum() && shades(b);
     rows.heading(match report.bounds.iter().any(is_vague) {
         true => "cycles per iteration: measured, and lower bounds (shaded: the rest of a range)",
         false => "cycles per iteration: measured, and lower bounds",
@@ -284,7 +286,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     let mut bounds: Vec<&Bound> = report.bounds.iter().collect();
     bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(least(b).total_cmp(&least(a))));
     for bound in bounds {
-        let is_verdict = report.hierarchy.bound.is_some_and(|v| is_named(bound, v));
+        let is_verdict = report.hierarchy.bound().is_some_and(|v| is_named(bound, v));
         let (mark, weight) = match (bound.refuted, is_verdict) {
             (true, _) => (String::new(), Weight::Faint),
             (_, true) => (mark(bound, report.throughput.as_ref()), Weight::Strong),
@@ -338,14 +340,9 @@ fn source(bound: &Bound, time: Option<&Throughput>, verbose: bool) -> String {
     };
     let how = match verbose {
         true => format!("{range}; {}", bound.how).trim_start_matches("; ").trim_start().to_owned(),
-        false => format!("{}{from}{range}", kind(&bound.how)),
+        false => format!("{}{from}{range}", bound.found.word()),
     };
     format!("{refuted}{how}")
-}
-
-/// The word that the evidence begins with: `measured`, `computed`, `counted`.
-fn kind(how: &str) -> &str {
-    how.split([':', ' ', ',']).next().unwrap_or_default()
 }
 
 /// A bar up to the first share of the columns, shaded up to the second, padded.

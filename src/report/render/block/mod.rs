@@ -7,9 +7,9 @@ pub mod csv;
 mod pair;
 mod rows;
 
-use crate::format;
+use crate::format::{self, several};
 use answer::{CUT, gains, modes, remedy};
-use bench::{FormResult, Line, Measurement, Node, Outcome, Status, Values};
+use bench::{Explanation, FormResult, Line, Measurement, Node, Outcome, Status, Values};
 use rows::{Rows, labelled};
 
 pub use csv::{HEADER, finished, row};
@@ -79,11 +79,12 @@ fn evidence(rows: &mut Rows, report: &Measurement) {
         return;
     }
     rows.blank();
-    let verdict = &*report.hierarchy.verdict;
     // The answer has named the bound.
-    let after_name =
-        report.hierarchy.bound.and_then(|b| verdict.strip_prefix(b.name())?.strip_prefix(": "));
-    rows.plain("evidence: ", after_name.unwrap_or(verdict));
+    let text = match &report.hierarchy.explanation {
+        Some(Explanation::Verdict(verdict, part)) if part.is_empty() => verdict.why.clone(),
+        _ => report.hierarchy.to_string(),
+    };
+    rows.plain("evidence: ", text);
 }
 
 /// Both forms side by side, and what it means if they disagree.
@@ -104,14 +105,18 @@ fn forms(rows: &mut Rows, report: &Measurement) {
             format!(
                 "A loop adds its counter and a taken branch, at least one cycle for the {} in its \
                  body; and a block that writes memory forwards the same few stores repeatedly.",
-                copies(forms.looped.copies)
+                several(forms.looped.copies, "copy")
             )
         } else {
             "A loop reuses few instructions: it needs less of the op cache, of cache lines and of \
              branch entries than the unrolled copies."
                 .to_owned()
         };
-        let text = format!("The loop takes {percent:+.1} % against the unrolled form. {why}");
+        let more = if percent > 0.0 { "more" } else { "less" };
+        let text = format!(
+            "The loop takes {:.1} % {more} time than the unrolled form. {why}",
+            percent.abs()
+        );
         rows.plain("  ", text);
     }
     if let Some(t) = &report.throughput
@@ -127,10 +132,6 @@ fn forms(rows: &mut Rows, report: &Measurement) {
         };
         rows.plain("  modes: ", format!("{}{why}", modes(t)));
     }
-}
-
-fn copies(count: usize) -> String {
-    if count == 1 { "one copy".to_owned() } else { format!("{count} copies") }
 }
 
 fn form(rows: &mut Rows, name: &str, form: &FormResult) {
@@ -190,7 +191,7 @@ fn alias_pairs(rows: &mut Rows, pairs: &[String]) {
     }
     if pairs.len() > PAIRS {
         let more = pairs.len() - PAIRS;
-        rows.plain("  note: ", format!("{more} more pairs; --format json has all"));
+        rows.plain("  note: ", format!("{}; --format json has all", several(more, "more pair")));
     }
 }
 
@@ -244,7 +245,7 @@ fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
         return;
     }
     rows.blank();
-    let mut text = format!("{} rounds used", samples.accepted);
+    let mut text = format!("{} used", several(samples.accepted, "round"));
     if samples.contended > 0 {
         text += &format!(", {} dropped: contention on the core", samples.contended);
     }
@@ -262,10 +263,10 @@ fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
         }
     }
     for (_, reasons) in kinds {
-        let passes = if reasons.len() > 1 { "passes" } else { "pass" };
         let differ = reasons.iter().any(|r| r != &reasons[0]);
         let example = if differ { " for example" } else { "" };
-        let text = format!("{} {passes} discarded:{example} {}", reasons.len(), reasons[0]);
+        let passes = several(reasons.len(), "pass");
+        let text = format!("{passes} discarded:{example} {}", reasons[0]);
         rows.add("         ", text, Weight::Faint);
     }
 }

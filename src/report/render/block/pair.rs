@@ -4,7 +4,7 @@
 use super::answer::{again, remedy};
 use super::rows::{WIDTH, labelled};
 use crate::documents::block::{Accuracy, BlockPair, Faster, ModelErrors, Prediction, Pressure};
-use crate::format;
+use crate::format::{self, several};
 use crate::render::width::Page;
 use bench::{Class, Measurement, Status};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn ipc(m: &Measurement) -> String {
 }
 
 fn bound_by(m: &Measurement) -> &str {
-    m.hierarchy.bound.map_or("not known", Class::name)
+    m.hierarchy.bound().map_or("not known", Class::name)
 }
 
 /// The bound or its range; refuted ones say so.
@@ -137,7 +137,7 @@ fn one(out: &mut String, p: &Prediction, page: Page) {
     };
     labelled(out, "", &format!("predicted for {core}, not measured: {answer}"), WIDTH);
     if let Some(w) = &p.issue_width {
-        let text = format!("{:.3}  {} slots, {} a cycle", w.cycles, w.slots, w.width);
+        let text = format!("{:.3}  {}, {} a cycle", w.cycles, several(w.slots, "slot"), w.width);
         labelled(out, "  issue width  ", &text, WIDTH);
     }
     if let Some(ports) = &p.ports {
@@ -200,8 +200,10 @@ const SHOWN: usize = 24;
 /// The accuracy by class, and the worst blocks.
 pub fn model_errors(found: &ModelErrors) -> String {
     let mut out = format!(
-        "{} blocks with a measurement and a prediction; {} not ok, {} without a prediction\n\n",
-        found.overall.blocks, found.not_ok, found.not_predicted
+        "{} with a measurement and a prediction; {} not ok, {} without a prediction\n\n",
+        several(found.overall.blocks, "block"),
+        found.not_ok,
+        found.not_predicted
     );
     out +=
         "class              blocks  mean error  median   <=5 %  <=10 %  <=25 %  <=50 %     tau\n";

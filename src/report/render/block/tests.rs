@@ -3,8 +3,8 @@
 use super::*;
 use bench::Class;
 use bench::{
-    Assumed, Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss,
-    Mode, Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
+    Assumed, Assumption, Bound, Code, FaultLocation, FormResult, Forms, Found, Hierarchy, Line,
+    Miss, Mode, Outcome, SCHEMA, Samples, Status, Throughput, Values, Verdict, WhatIf,
 };
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
@@ -123,16 +123,19 @@ fn bound(name: &'static str, cycles: f64) -> Bound {
     }
 }
 
+fn verdict(class: Class, why: &str) -> Explanation {
+    Explanation::Verdict(Verdict { class, why: why.to_owned() }, String::new())
+}
+
 /// A block that the dependency of 4 cycles explains.
 fn explained() -> Measurement {
     let mut hierarchy = Hierarchy::not_measured("no PMU counts here", &level_1());
-    hierarchy.bound = Some(Class::Dependency);
-    hierarchy.verdict = "dependency: its longest chain takes 4.00".into();
+    hierarchy.explanation = Some(verdict(Class::Dependency, "its longest chain takes 4.00"));
     // A sum of latencies that are ranges: as low as their low ends.
     let chain = Bound {
         low: 3.0,
         how: "computed from latencies: imul".into(),
-        is_computed: true,
+        found: Found::Latencies,
         path: vec!["imul rax,rbx".into()],
         assumed: true,
         ..bound("dependency", 4.0)
@@ -154,7 +157,7 @@ fn a_bound_explains_no_time_that_only_its_upper_end_reaches() {
     report.bounds[1].low = 1.0;
     let part = text(&report);
     // Nor is it said to come up to it where nothing is decided.
-    report.hierarchy.bound = Some(Class::Undecided);
+    report.hierarchy.explanation = Some(verdict(Class::Undecided, "its longest chain takes 4.00"));
     let open = text(&report);
     report.bounds.push(bound("ports", 3.9));
     assert_shown!("bound_with_a_range", beyond(&[whole, part, open, text(&report)]));
