@@ -77,6 +77,7 @@ pub mod topdown;
 mod trips;
 mod typical;
 mod values;
+mod wall_time;
 
 /// The tables that are built in.
 pub use events::library;

@@ -12,7 +12,9 @@ use crate::sampled::code::{self, CodeAsk};
 use crate::sampled::located::Located;
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
 use crate::topdown::{ImportAsk, imported, named, of_counts};
-use pmu::machine::{Machine, boot_id};
+use pmu::Target;
+use pmu::machine::{Machine, Moment, boot_id};
+use pmu::sampling::CallChains;
 use profile::counts::{FileKind, read_as};
 use profile::hot::Busiest;
 use profile::recording::{About, Stream};
@@ -198,6 +200,7 @@ fn measured(
     };
     let file = Temporary::new()?;
     let path = file.path();
+    let since = Moment::now();
     let recorded = record(machine, library, ask, Some(sample), path, update);
     let recorded = recorded.map_err(|error| file.explained(error))?;
     let mut outcome = recorded.outcome;
@@ -225,8 +228,14 @@ fn measured(
         }
         return Ok(outcome);
     }
-    let recording = session::open(path, code.filter.chains)?;
     let mut code = code.clone();
+    // Of a process that goes on it is not known what the others had.
+    let others = since.others().filter(|_| ask.target == Target::Command);
+    let processors = machine.topology.cpus.len() as f64;
+    code.others = others.map(|others| (others.busy + others.stolen) * processors);
+    let is_whole = code.filter.threads.is_empty() && code.filter.time.is_none();
+    code.filter.entries = is_whole && sample.call_chains == CallChains::FramePointers;
+    let recording = session::open(path, code.filter.chains || code.filter.entries)?;
     // Whoever ended the measurement waits for its report, not for further runs.
     if outcome.interrupted.is_some() && code.count.take().is_some() {
         outcome.report.notes.push("entries were not counted: interrupted".to_owned());

@@ -88,6 +88,8 @@ pub struct Usage {
     pub page_faults: u64,
     /// Major page faults.
     pub major_faults: u64,
+    /// Of its first thread, if it could be read: seconds that it ran, and that it was ready but did not run.
+    pub scheduled: Option<(f64, f64)>,
 }
 
 /// The kernel, as far as the collector needs it.

@@ -159,6 +159,8 @@ pub struct Software {
     pub page_faults: Measured,
     /// Page faults that needed I/O.
     pub major_faults: Measured,
+    /// Seconds that a program of one thread was ready but did not run.
+    pub queued: Measured,
 }
 
 impl Software {
@@ -173,6 +175,7 @@ impl Software {
             migrations: none(),
             page_faults: none(),
             major_faults: none(),
+            queued: none(),
         }
     }
 

@@ -4,7 +4,7 @@
   CARGO_PROFILE_DEV_DEBUG=0 cargo build && python3 tests/figures/estimate_known.py --tool target/debug/tdtool --set seen
 
 Labels are in tests/figures/estimate_labels.csv, written before the first run; programs in tests/figures/programs/estimate.c
-and `tdtool workload`. Where a program has a control, which does the same work without the bottleneck, the true share of the
+and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged. Where a program has a control, which does the same work without the bottleneck, the true share of the
 bottleneck is 1 - (time of the control) / (time of the program).
 """
 
@@ -18,6 +18,7 @@ import tempfile
 from common import arguments, need, rows, table
 
 SOURCE = "tests/figures/programs/estimate.c"
+SYSTEM = "tests/figures/programs/system.c"
 LABELS = "tests/figures/estimate_labels.csv"
 OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-vectorize", "-msse4.2"]
 PARTS = ["retiring", "bad_speculation", "fetch_bandwidth", "fetch_latency", "core_bound", "memory_bound", "unexplained"]
@@ -69,6 +70,25 @@ def judged(label, found):
     return "right" if found == label else "undecided" if found == "undecided" else "WRONG"
 
 
+def system(args, folder):
+    """Prints the programs whose time goes to the kernel and to waiting."""
+    program, body = f"{folder}/system", []
+    subprocess.run(["gcc", "-O2", "-g", "-o", program, SYSTEM], check=True)
+    for label in rows(LABELS):
+        kind = label["program"]
+        if label["set"] != args.set or args.only and kind not in args.only.split(","):
+            continue
+        out = subprocess.run([args.tool, *args.globals.split(), "report", "--format", "json", "--", program, kind, "normal",
+                              str(max(1, int(args.size)))], check=True, capture_output=True, text=True).stdout
+        parts = {row["kind"]: row["share"] for row in json.loads(out).get("wall_time", [])}
+        # Processors that others had are none of its time.
+        own = {part: value for part, value in parts.items() if part != "no_processor"}
+        most = max(own, key=own.get, default="nothing")
+        said = "right" if most in label["bottleneck"].split("|") else "WRONG"
+        body.append([kind, label["bottleneck"], said, " ".join(f"{part} {100 * value:.0f}" for part, value in parts.items())])
+    table(["program", "label", "verdict", "% of the wall time"], body)
+
+
 def shown(row):
     """Parts of a row in per cent."""
     return " ".join(f"{100 * row['parts'][part]['value']:.0f}" for part in PARTS)
@@ -78,16 +98,18 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--set", default="seen", help="seen, aside or built-in (default seen)")
+    parser.add_argument("--set", default="seen", help="seen, aside, built-in or system (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
     parser.add_argument("--global", dest="globals", default="", metavar="TEXT",
                         help="options of every command, such as --global=--no-table")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
-    need(args.tool, SOURCE, LABELS)
+    need(args.tool, SOURCE, SYSTEM, LABELS)
     body, verdicts, off = [], [], []
     with tempfile.TemporaryDirectory() as folder:
+        if args.set == "system":
+            return system(args, folder)
         program = f"{folder}/estimate"
         subprocess.run(["gcc", *OPTIONS, "-o", program, SOURCE, "-lm"], check=True)
         for label in rows(LABELS):

@@ -21,6 +21,7 @@ mod rotated;
 mod stacks;
 mod unknown_core;
 mod unwound;
+mod wall_time;
 mod with_values;
 
 use crate::support::files::{Folder, text};

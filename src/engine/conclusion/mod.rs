@@ -5,6 +5,7 @@ mod next;
 
 use crate::commands::Carried;
 use crate::topdown::LiveAsk;
+use crate::wall_time;
 use next::{MUCH, kernel};
 use profile::event::EventKind;
 use report::documents::Report;
@@ -21,6 +22,7 @@ pub(crate) fn conclude(report: &mut Report, live: Option<&LiveAsk>, carried: &Ca
     if report.interval.is_some() {
         return;
     }
+    wall_time::count_calls(report);
     let verdict = verdict(report).unwrap_or_default();
     let next = next::next(report, live);
     let is_empty = verdict.is_empty() && next.is_empty();
@@ -62,6 +64,12 @@ fn counted(report: &Report) -> Option<String> {
 fn estimated(report: &Report, estimate: &Estimate) -> String {
     let (covered, kernel) = (estimate.covered, kernel(report));
     let said = &estimate.program.sentence;
+    if let (Some(first), true) = (wall_time::verdict(report), covered > 0.0) {
+        let analysed = percent(covered);
+        return format!(
+            "{first} Of the {analysed} of its processor time that was analysed: {said}"
+        );
+    }
     if covered >= NEARLY_ALL {
         return said.clone();
     }
@@ -83,6 +91,10 @@ fn estimated(report: &Report, estimate: &Estimate) -> String {
 
 /// Where the samples are.
 fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
+    let found = wall_time::verdict(report);
+    if found.is_some() {
+        return found;
+    }
     if kernel(report) >= MUCH {
         return Some(in_kernel(report));
     }

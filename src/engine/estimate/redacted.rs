@@ -2,6 +2,7 @@
 
 use report::documents::Report;
 use report::documents::evidence::Evidence;
+use report::documents::wall_time::TimeRow;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tma::{Error, Result};
@@ -135,8 +136,13 @@ fn without_names(report: &Report) -> Report {
         level: report.level,
         repeats: report.repeats,
         software: report.software.clone(),
+        wall_time: report.wall_time.iter().map(unnamed).collect(),
         ..Report::new(report.source)
     }
+}
+
+fn unnamed(row: &TimeRow) -> TimeRow {
+    TimeRow { from: Vec::new(), advice: None, ..row.clone() }
 }
 
 fn names(of: &Evidence) -> Names {

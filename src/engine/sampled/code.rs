@@ -11,6 +11,7 @@ use crate::estimate::{EstimateAsk, estimate};
 use crate::hot::hottest::kernel_share;
 use crate::notes::add_new;
 use crate::record::Note;
+use crate::wall_time;
 use bench::Options;
 use pmu::Command;
 use profile::files::{Gap, SearchPaths};
@@ -65,6 +66,8 @@ pub struct CodeAsk {
     pub by: Option<String>,
     /// Whether a tree per function is asked for.
     pub per_function: bool,
+    /// Processors that others kept busy while the command ran, on average, if that is known.
+    pub others: Option<f64>,
 }
 
 impl Default for CodeAsk {
@@ -89,6 +92,7 @@ impl Default for CodeAsk {
             annotate: None,
             by: None,
             per_function: false,
+            others: None,
         }
     }
 }
@@ -104,6 +108,7 @@ impl CodeAsk {
     pub(crate) fn needs_samples(&self) -> Option<&'static str> {
         let plain = Filter {
             chains: self.filter.chains,
+            entries: self.filter.entries,
             timeline: self.filter.timeline,
             leave_inlined: self.filter.leave_inlined,
             ..Filter::default()
@@ -159,6 +164,9 @@ pub(crate) fn enter(
         kernel: (!excludes_kernel(&profile.event)).then(|| kernel_share(profile)),
         running: None,
     });
+    if ask.filter.entries {
+        wall_time::enter(report, profile, ask.others);
+    }
     let shows_stacks = ask.page || ask.exports();
     if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()
     {

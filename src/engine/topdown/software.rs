@@ -36,6 +36,8 @@ pub(crate) fn live(counted: &Software) -> Table {
         ("major_faults", of(&counted.major_faults, 1.0)),
     ]
     .into_iter()
+    // Few programs have it.
+    .chain(counted.queued.is_ok().then(|| ("queued_ms", of(&counted.queued, 1e3))))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
 }

@@ -133,6 +133,7 @@ impl Child {
             return ended;
         }
         let mut status = 0;
+        let scheduled = self.has_ended().then(|| scheduled(self.pid)).flatten();
         // SAFETY: an all-zero rusage is a valid value for the kernel to overwrite.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         let ended = loop {
@@ -147,7 +148,7 @@ impl Child {
                 continue;
             }
             if got == self.pid {
-                break Some((exit(status), used(&usage)));
+                break Some((exit(status), Usage { scheduled, ..used(&usage) }));
             }
             if Errno::last() != Errno::EINTR {
                 // Another thread has waited for it.
@@ -260,6 +261,14 @@ fn become_command(plan: &Plan<'_>) -> ! {
     }
 }
 
+/// Seconds that the first thread of a process ran, and that it was ready but did not run (`/proc/PID/schedstat`).
+fn scheduled(pid: i32) -> Option<(f64, f64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let mut words = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let mut seconds = || Some(words.next()?? as f64 * 1e-9);
+    Some((seconds()?, seconds()?))
+}
+
 /// A descriptor that becomes readable when `pid` ends.
 pub fn pidfd(pid: i32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open takes numbers only.
@@ -284,6 +293,7 @@ fn used(usage: &libc::rusage) -> Usage {
         context_switches: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
         page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
         major_faults: count(usage.ru_majflt),
+        scheduled: None,
     }
 }
 

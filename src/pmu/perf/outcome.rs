@@ -274,6 +274,7 @@ fn mean(runs: &[Software]) -> Software {
         migrations: mean(|s| &s.migrations),
         page_faults: mean(|s| &s.page_faults),
         major_faults: mean(|s| &s.major_faults),
+        queued: mean(|s| &s.queued),
     }
 }
 

@@ -32,6 +32,8 @@ const EVENTS: [Encoding; COUNT] = [
     encoding(6), // major page faults
 ];
 const COUNT: usize = 5;
+/// Share of the processor time of a program that has one thread.
+const NEARLY_ALL: f64 = 0.95;
 /// `PERF_COUNT_SW_CPU_CLOCK`: the time a control group's tasks run on a CPU.
 const CPU_CLOCK: Encoding = encoding(0);
 
@@ -253,14 +255,20 @@ impl Counters {
             )),
         };
         let clock = clock.map(|ns| ns * 1e-9);
+        let task_clock = or(clock, |u| u.cpu_seconds);
+        let scheduled = usage.and_then(|usage| usage.scheduled).zip(task_clock.clone().ok());
+        // That of the first thread is known: it must have run nearly all of the time.
+        let queued = scheduled.filter(|((ran, _), task)| *ran >= NEARLY_ALL * task);
+        let one_thread = || Missing::NotMeasured("it is known of the first thread only".into());
         Software {
             wall,
-            task_clock: or(clock, |u| u.cpu_seconds),
+            task_clock,
             task_clock_error: (!self.whole.is_empty()).then(|| tick_error(self.whole.len())),
             context_switches: switches,
             migrations: kernel_side(2),
             page_faults: or(delta(3), |u| u.page_faults as f64),
             major_faults: or(delta(4), |u| u.major_faults as f64),
+            queued: queued.map(|((_, waited), _)| waited).ok_or_else(one_thread),
         }
     }
 }

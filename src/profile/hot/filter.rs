@@ -37,6 +37,8 @@ pub struct Filter {
     /// Whether call chains are read: only callers and folded stacks need them, and they take most of
     /// the time.
     pub chains: bool,
+    /// Whether to tell how and where samples in the kernel entered it, which their call chains show.
+    pub entries: bool,
     /// Whether to store the time of each sample.
     pub timeline: bool,
     /// Leave inlined functions out of call chains: to find them, the debug information of all code in chains is

@@ -1,5 +1,6 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
+use super::entries::Entries;
 use super::filter::{ByRegion, Filter, ThreadWord};
 use super::moments::Moments;
 use super::reads::{Readings, of_cpus};
@@ -36,6 +37,8 @@ pub struct Gathered {
     pub reads: Readings,
     /// By region, if times in regions are given.
     pub by_region: ByRegion,
+    /// How and where samples in the kernel entered it, if that is asked for.
+    pub(super) entries: Entries,
     /// Times of samples, if they are asked for.
     pub(super) moments: Moments,
 }
@@ -69,6 +72,9 @@ pub fn gather(
                 }
                 if passes(sample, filter, first, spaces) {
                     let place = all.add(sample, spaces);
+                    if filter.entries {
+                        all.entries.take(sample, spaces);
+                    }
                     let chain = filter
                         .chains
                         .then(|| all.chain(sample, place, architecture, spaces, symbols))
@@ -79,7 +85,7 @@ pub fn gather(
                     }
                     if let Some(chain) = chain {
                         let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
-                        all.stacks.entry((name, chain)).or_default().add(tally(sample));
+                        all.stacks.entry((name, chain)).or_default().add(Tally::of(sample));
                     }
                     all.count(*of, place, sample);
                     let since = all.reads.take(sample, place, || key_at(place, spaces, symbols));
@@ -120,11 +126,6 @@ fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Address
     thread && within
 }
 
-fn tally(sample: &Sample) -> Tally {
-    let weight = sample.period.map_or(1.0, |p| p as f64);
-    Tally { samples: 1, weight, squares: weight * weight }
-}
-
 fn place(sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
     let pid = sample.pid.unwrap_or(u32::MAX);
     sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user))
@@ -143,13 +144,13 @@ impl Gathered {
     /// Adds a sample to its event's counts, if there are several events.
     fn count(&mut self, event: usize, place: Option<ModuleAddress>, sample: &Sample) {
         if let Some(places) = self.by_event.get_mut(event) {
-            places.entry(place).or_default().add(tally(sample));
+            places.entry(place).or_default().add(Tally::of(sample));
         }
     }
 
     /// Adds a sample of the selected event and returns its address.
     fn add(&mut self, sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
-        let tally = tally(sample);
+        let tally = Tally::of(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
         sample.pid.inspect(|pid| self.processes.add(*pid, tally.weight));

@@ -7,6 +7,7 @@
 //! | `functions` | counts per address → functions with their shares |
 //! | `annotate`, `lines` | code of a function and loops with their samples; source lines |
 //! | `callers`, `unwound` | call chains as stacks and trees; callers by unwind tables and a copy of the stack |
+//! | `entries`, `entered` | kernel time by how and where the kernel was entered |
 //! | `events`, `reads` | recordings of several events; counts that samples read |
 //! | `moments`, `timeline` | samples with their times, while they are read; resolved, by thread |
 //!
@@ -15,6 +16,8 @@
 
 mod annotate;
 mod callers;
+mod entered;
+mod entries;
 mod events;
 mod filter;
 mod functions;
@@ -40,6 +43,7 @@ use tma::Result;
 pub use crate::code::Unavailable;
 pub use annotate::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};
 pub use callers::{CallNode, CallStack, CallTrees, Caller, Calls, SELF, StackFrame};
+pub use entered::{Entered, EnteredFrom, KernelPart};
 pub use events::EventShare;
 pub use filter::{ByRegion, Filter, RegionKey, RegionSamples, Skid, Stay, ThreadWord, Within};
 pub use lines::{FrameLine, LinedStack};

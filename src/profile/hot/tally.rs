@@ -20,6 +20,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// That of one sample.
+    pub(super) fn of(sample: &Sample) -> Self {
+        let weight = sample.period.map_or(1.0, |period| period as f64);
+        Self { samples: 1, weight, squares: weight * weight }
+    }
+
     /// Adds another.
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;

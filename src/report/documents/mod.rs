@@ -8,6 +8,7 @@
 //! | [`build`] | evaluations → rows and findings of it |
 //! | [`estimate`], [`evidence`] | its estimated top-down; what that was computed from, `tdtool.evidence/1` |
 //! | [`report_file`] | a report read back from JSON, or of what a screen shows; texts on its nodes |
+//! | [`wall_time`] | what the wall time of a program goes to |
 //! | [`series`] | what intervals show over time; names of software counts |
 //! | [`command`] | the command that was measured, what its runs were for, how it ended |
 //! | [`diff`] | two reports compared |
@@ -55,6 +56,7 @@ pub mod report_file;
 pub mod report_parts;
 pub mod series;
 pub mod tables;
+pub mod wall_time;
 #[cfg(test)]
 mod words;
 

@@ -7,6 +7,7 @@ use crate::documents::report_code::{
     AnnotatedFunction, BlockRow, Callees, Callers, EventRow, FunctionRow, LoopRow, Sampled,
 };
 use crate::documents::report_parts::{PerFunction, Phase, Timeline};
+use crate::documents::wall_time::TimeRow;
 use pmu::Target;
 use profile::hot::half_width;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,9 @@ pub struct Report {
     /// Why a software count is null.
     #[serde(default)]
     pub software_missing: BTreeMap<String, String>,
+    /// What the wall time went to, of a measured command or process with samples; shares sum to 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wall_time: Vec<TimeRow>,
     /// The samples that `functions` and `blocks` come from; absent if none were taken.
     #[serde(default)]
     pub sampled: Option<Sampled>,

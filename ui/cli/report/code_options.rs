@@ -111,6 +111,7 @@ impl CodeArgs {
             time: self.time.as_deref().map(nanoseconds).transpose()?,
             chains: page || timeline || self.wants_chains(),
             timeline,
+            entries: false,
             leave_inlined: self.no_inline,
             regions: None,
         };
@@ -134,6 +135,7 @@ impl CodeArgs {
             annotate: self.annotate.clone(),
             by: self.order.clone(),
             per_function: self.per_function,
+            others: None,
         }))
     }
 }

@@ -142,10 +142,8 @@ fn of_measurement(
     }
     let (mut failed, mut is_noted) = (None, false);
     let sample = SampleAsk {
-        call_chains: match args.collects() || args.code.wants_chains() {
-            true => CallChains::FramePointers,
-            false => CallChains::None,
-        },
+        // They show how kernel time was entered, too.
+        call_chains: CallChains::FramePointers,
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,

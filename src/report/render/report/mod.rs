@@ -6,6 +6,7 @@
 //! | `code` | blocks, callers, several events; the source of one function |
 //! | `hot_table` | the rows of hot functions and blocks; level 1 of each function |
 //! | `estimate` | the estimated tree and code |
+//! | `wall_time` | what the wall time went to |
 //! | `style` | colour, width, marks |
 
 mod code;
@@ -14,6 +15,7 @@ mod estimate;
 mod hot_table;
 mod style;
 mod tree;
+mod wall_time;
 
 use crate::documents::report::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
 use crate::format;
@@ -100,6 +102,7 @@ impl Renderer<'_> {
             }
         }
         self.verdict()?;
+        self.wall_time()?;
         for (place, rows) in places.iter().zip(&parts) {
             self.part(place, rows)?;
         }

@@ -173,7 +173,7 @@ impl Renderer<'_> {
     fn notable(&mut self) -> std::fmt::Result {
         let value = |name: &str| self.report.software.get(name).copied().flatten();
         let seconds = value("wall_ms").filter(|ms| *ms > 0.0).map(|ms| ms / 1e3);
-        let used = value("cpus_used").filter(|used| *used < IDLE);
+        let used = value("cpus_used").filter(|used| *used < IDLE && !self.shows_wall_time());
         let used = used.map(|used| {
             format!(
                 "{used:.2} CPUs busy on average; the rest of the time it slept, or waited for a CPU"
