@@ -97,7 +97,7 @@ fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<
 enum FirstLine<'a> {
     /// It has the names of the columns.
     Header,
-    PerfCsv(perf_csv::Line),
+    PerfCsv(Box<perf_csv::Line>),
     PerfJson(Vec<perf_json::Object>),
     Toplev(Vec<Cow<'a, str>>),
 }
@@ -162,7 +162,7 @@ impl Parser {
             return Some((Parser::Plain(columns), FirstLine::Header));
         }
         let (parser, line) = perf_csv::PerfCsv::recognise(text)?;
-        Some((Parser::PerfCsv(parser), FirstLine::PerfCsv(line)))
+        Some((Parser::PerfCsv(parser), FirstLine::PerfCsv(Box::new(line))))
     }
 }
 

@@ -34,6 +34,7 @@ pub fn parts(retiring: f64, core: f64, memory: f64) -> Parts {
         core_bound: share(core, ShareSource::Isolated),
         memory_bound: share(memory, ShareSource::Inferred),
         unexplained,
+        ..Parts::default()
     }
 }
 
