@@ -77,8 +77,8 @@ mod tests {
         let text = shown(0.75);
         for line in [
             "Wall time\n",
-            "  own code          25.0 %     23-27 %  sampled\n",
-            "  page faults       75.0 %     73-77 %  sampled\n          reuse memory\n",
+            "  own code         25.0 %     23-27 %  sampled\n",
+            "  page faults      75.0 %     73-77 %  sampled\n          reuse memory\n",
         ] {
             assert!(text.contains(line), "{text}");
         }
