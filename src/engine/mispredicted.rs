@@ -41,39 +41,79 @@ pub fn enter(
     core: &Arc<Core>,
     rarest: f64,
 ) -> Result<Option<i32>> {
-    let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
-    let wanted = wanted.as_slice();
-    let followed = RefCell::new(BTreeMap::new());
-    let recursive = recursive(wanted);
-    let loads = RefCell::new(BTreeMap::new());
-    let calls = RefCell::new(BTreeSet::new());
-    // Without each branch the way through a loop is not known.
-    let with_trips = rarest <= 0.0;
-    let rare = if with_trips { BTreeMap::new() } else { rare(document, rarest) };
-    let all = |number: usize, function: &Function| {
+    let asked = Asked::new(document, functions, rarest);
+    let requests = |number: usize, function: &Function| asked.requests(number, function);
+    let recorded = subject.record(&asked.wanted, &requests, Pace::default())?;
+    document.cost.push(subject.cost(Purpose::Branches, &recorded));
+    document.notes.extend(steps::notes(Purpose::Branches, &recorded));
+    add(document, functions, core, asked, &recorded);
+    Ok(recorded.interrupted)
+}
+
+/// The branches to record, and what is known of their functions once they are read.
+pub struct Asked {
+    wanted: Vec<Wanted>,
+    /// By file, those that are left out.
+    rare: BTreeMap<PathBuf, BTreeSet<u64>>,
+    /// Whether trips are followed, too.
+    has_trips: bool,
+    recursive: BTreeSet<usize>,
+    followed: RefCell<BTreeMap<usize, Followed>>,
+    /// Function and address → loads that the jump waits for.
+    loads: RefCell<BTreeMap<(usize, u64), u32>>,
+    calls: RefCell<BTreeSet<(usize, u64)>>,
+}
+
+impl Asked {
+    /// Of these functions, whose blocks are counted.
+    pub fn new(document: &Count, functions: &[(&str, &Wanted)], rarest: f64) -> Self {
+        let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
+        Self {
+            rare: if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() },
+            has_trips: rarest <= 0.0,
+            recursive: recursive(&wanted),
+            wanted,
+            followed: RefCell::default(),
+            loads: RefCell::default(),
+            calls: RefCell::default(),
+        }
+    }
+
+    /// The branches of a function, by its number.
+    pub fn requests(&self, number: usize, function: &Function) -> Vec<Request> {
         let is_rare = |request: &Request| {
-            rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&request.at))
+            let own = self.rare.get(self.wanted[number].path.as_path());
+            own.is_some_and(|own| own.contains(&request.at))
         };
         let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
         let jumps = function
             .blocks
             .iter()
             .filter_map(|b| Some((last(b)?, nesting::loads(&b.instructions))));
-        loads.borrow_mut().extend(jumps);
+        self.loads.borrow_mut().extend(jumps);
         let is_call = |b: &&probe::facts::Block| {
             let last = b.instructions.last();
             last.is_some_and(|one| one.flow_control() == FlowControl::IndirectCall)
         };
-        calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
-        if with_trips {
-            followed.borrow_mut().insert(number, Followed::of(function));
+        self.calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
+        if self.has_trips {
+            self.followed.borrow_mut().insert(number, Followed::of(function));
         }
-        let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
+        let entry = self.recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().filter(|request| !is_rare(request)).chain(entry).collect()
-    };
-    let recorded = subject.record(wanted, &all, Pace::default())?;
-    document.cost.push(subject.cost(Purpose::Branches, &recorded));
-    document.notes.extend(steps::notes(Purpose::Branches, &recorded));
+    }
+}
+
+/// Adds what a predictor does with recorded branches.
+pub fn add(
+    document: &mut Count,
+    functions: &[(&str, &Wanted)],
+    core: &Arc<Core>,
+    asked: Asked,
+    recorded: &Recorded,
+) {
+    let Asked { wanted, has_trips, followed, loads, calls, .. } = asked;
+    let wanted = wanted.as_slice();
     let (calls, executions) = (calls.into_inner(), executions(document));
     let runs = |one: &Observed| {
         let module = wanted[one.function].path.display().to_string();
@@ -87,12 +127,12 @@ pub fn enter(
         .flat_map(|burst| threads(burst, recorded.tasks > 0))
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
-    if with_trips {
-        trips::enter(document, &recorded, wanted, &followed.into_inner(), &streams);
+    if has_trips {
+        trips::enter(document, recorded, wanted, &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
-    let addresses = addresses(&recorded, wanted);
-    let found = modelled(&recorded, &addresses, &calls, &rules);
+    let addresses = addresses(recorded, wanted);
+    let found = modelled(recorded, &addresses, &calls, &rules);
     let mut rows = by_place(&document.branches, |row| (&row.module, row.address));
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
@@ -145,7 +185,6 @@ pub fn enter(
             recorded.observed.len()
         ));
     }
-    Ok(recorded.interrupted)
 }
 
 /// The kinds of these branches; `calls` are the indirect calls among them, by function and address.

@@ -8,6 +8,7 @@ mod attached_programs;
 mod branches;
 mod bursts;
 mod captured;
+mod child_windows;
 mod counted_code;
 mod counts;
 mod ends;

@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn a_step_keeps_its_time_on_a_narrow_terminal() {
         let what = "measuring 1 of 7 in isolation".to_owned();
-        let step = Step { what, number: 3, of: 12, seconds_left: Some(90.0), runs: false };
+        let step =
+            Step { what, number: 3, of: 12, seconds_left: Some(90.0), runs: false, is_plan: false };
         assert_eq!(
             line(&step, Duration::from_secs(30), 79),
             "3 of 12: measuring 1 of 7 in isolation, 60 s left"

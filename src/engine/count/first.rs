@@ -22,8 +22,10 @@ pub(crate) struct First {
     /// The counts.
     pub document: Count,
     pub(super) counts: Counts,
-    chosen: Vec<Chosen>,
-    plain: Option<f64>,
+    pub(super) chosen: Vec<Chosen>,
+    /// By function that is hot: first addresses of blocks, with their samples.
+    pub(super) samples: Vec<Vec<(u64, u64)>>,
+    pub(super) plain: Option<f64>,
     steps: Steps,
     /// The code of the process could not be put back after a window.
     pub(super) remains: bool,
@@ -100,7 +102,7 @@ impl First {
         document.notes.extend(notes);
         let status = before.or(counts.exit).map_or(0, pmu::Exit::code);
         let remains = counts.remains;
-        Ok(Self { document, counts, chosen, plain, steps, remains, spent, status })
+        Ok(Self { document, counts, chosen, samples, plain, steps, remains, spent, status })
     }
 
     /// Records branches, values and loads, as far as asked for, each in runs or windows of their own. The signal that
@@ -214,7 +216,7 @@ fn whole(error: &Error) -> String {
 }
 
 /// Adds loads to a document; the signal that interrupted their runs.
-fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
+pub(super) fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
     (document.loads, document.stores) = (found.rows, found.stores);
     document.allocation_sites = found.allocation_sites;
     document.timer = found.timer;

@@ -6,12 +6,14 @@
 //! | `ask` | what to count, and the file of its program |
 //! | `choice` | the functions: by name, by samples |
 //! | `first` | the run that is counted, and further ones |
+//! | `windowed` | branches and loads in windows of one further run |
 //! | `rows` | counts as rows of the document; runs as they begin |
 
 pub(crate) mod ask;
 mod choice;
 mod first;
 mod rows;
+mod windowed;
 
 pub use ask::CountAsk;
 use choice::chosen;

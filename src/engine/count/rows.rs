@@ -3,7 +3,7 @@
 
 use super::ask::CountAsk;
 use super::choice::Chosen;
-use crate::steps::{Left, Step};
+use crate::steps::{Left, Step, Times};
 use probe::count::{FunctionCounts, LoopCount, Uncounted};
 use probe::plan::Kind;
 use report::documents::count::{
@@ -156,10 +156,11 @@ impl Steps {
         self.number += 1;
         let seconds_left = match ask.process {
             Some((_, window)) => Some(window.as_secs_f64() * left.runs() as f64),
-            None => self.plain.map(|plain| left.seconds(plain)),
+            None => self.plain.map(|plain| left.seconds(Times::of(plain))),
         };
         let (number, runs) = (self.number, ask.process.is_none());
-        watch.call(Step { what: what.to_owned(), number, of, seconds_left, runs });
+        let what = what.to_owned();
+        watch.call(Step { what, number, of, seconds_left, runs, is_plan: false });
     }
 
     /// All is done.
@@ -179,7 +180,7 @@ impl CountAsk {
             branches: self.branches.is_some(),
             values: self.values.is_some(),
             loads: self.loads,
-            isolated: 0,
+            ..Left::default()
         }
     }
 
@@ -190,7 +191,8 @@ impl CountAsk {
         if let Some(watch) = &self.watch {
             let seconds_left = window.map(|window| window * of as f64);
             let runs = self.process.is_none();
-            watch.call(Step { what: "samples".to_owned(), number: 1, of, seconds_left, runs });
+            let what = "samples".to_owned();
+            watch.call(Step { what, number: 1, of, seconds_left, runs, is_plan: false });
         }
     }
 }

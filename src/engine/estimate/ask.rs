@@ -3,7 +3,7 @@
 
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
-use crate::steps::{Callback, Left, Step};
+use crate::steps::{Callback, Left, Step, Times};
 use crate::tested;
 use bench::{BlockMeasurer, Options};
 use estimate::Interval;
@@ -166,47 +166,54 @@ pub(super) fn clock(model: &CoreModel) -> Result<f64> {
 /// The steps of one estimate.
 pub(super) struct Progress<'a> {
     ask: &'a EstimateAsk,
-    /// Seconds of a run without probes.
-    pub plain: f64,
+    /// Seconds of runs, or windows.
+    pub times: Times,
+    /// What follows the counts, but for isolated measurements.
+    pub planned: Left,
     number: usize,
 }
 
 impl<'a> Progress<'a> {
     /// None has begun.
     pub fn new(ask: &'a EstimateAsk, plain: f64) -> Self {
-        Self { ask, plain, number: 0 }
+        Self { ask, times: Times::of(plain), planned: Left::default(), number: 0 }
     }
 
     /// A step begins; `left` is what is left with it.
     pub fn begin(&mut self, what: &str, left: Left) {
-        self.step(what, left, true);
+        self.report(what, left, true, false);
     }
 
     /// As [`Self::begin`], without a run of the command.
     pub fn begin_apart(&mut self, what: &str, left: Left) {
-        self.step(what, left, false);
+        self.report(what, left, false, false);
     }
 
-    fn step(&mut self, what: &str, left: Left, runs: bool) {
+    /// Shows what follows.
+    pub fn plan(&mut self, what: &str, left: Left) {
+        self.report(&format!("estimated top-down: {what}"), left, false, true);
+    }
+
+    fn report(&mut self, what: &str, left: Left, runs: bool, is_plan: bool) {
         self.number += 1;
-        let of = self.number + left.runs() + left.isolated;
-        self.report(what, of, left.seconds(self.plain), runs);
+        let of = self.number - usize::from(!is_plan) + left.runs() + left.isolated;
+        self.call(Step {
+            what: what.to_owned(),
+            of,
+            seconds_left: Some(left.seconds(self.times)),
+            runs,
+            is_plan,
+            ..Step::default()
+        });
     }
 
     /// All is done.
     pub fn end(&self) {
-        self.report("", self.number, 0.0, false);
+        self.call(Step { of: self.number, seconds_left: Some(0.0), ..Step::default() });
     }
 
-    fn report(&self, what: &str, of: usize, seconds_left: f64, runs: bool) {
-        let what = what.to_owned();
-        self.ask.progress.call(Step {
-            what,
-            number: self.number,
-            of,
-            seconds_left: Some(seconds_left),
-            runs,
-        });
+    fn call(&self, step: Step) {
+        self.ask.progress.call(Step { number: self.number, ..step });
     }
 }
 

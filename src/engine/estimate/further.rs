@@ -4,6 +4,7 @@ use super::ask::{EstimateAsk, Functions};
 use crate::count::{CountAsk, First};
 use crate::steps::Places;
 use pmu::perf::Signals;
+use probe::bursts::Spread;
 use report::documents::Purpose;
 use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};
 use report::documents::estimate::Run;
@@ -65,6 +66,33 @@ impl Further {
     /// The command cannot be started or traced.
     pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
         self.run(&CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() })
+    }
+
+    /// Records branches, and loads of some code, as far as wanted, in windows of one run; what of these saw enough.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn in_windows(
+        &mut self,
+        ask: &EstimateAsk,
+        wanted: Wanted,
+        loads_of: &Places,
+        spread: Spread,
+    ) -> Result<Wanted> {
+        let asked = CountAsk {
+            branches: wanted.branches.then(|| ask.model.core.clone()),
+            loads: wanted.loads,
+            loads_of: Some(loads_of.clone()),
+            ..self.ask.clone()
+        };
+        let found = self.first.in_windows(&asked, &self.signals, spread)?;
+        self.interrupted = found.interrupted;
+        Ok(Wanted { branches: found.branches, loads: found.loads })
+    }
+
+    /// Whether the command is one process.
+    pub fn is_one_process(&self) -> bool {
+        self.first.is_one_process()
     }
 
     fn run(&mut self, ask: &CountAsk) -> Result<()> {

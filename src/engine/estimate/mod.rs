@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `ask` | the question, hot functions, width and clock; steps, signals |
 //! | `further` | further runs of the command, and their counts |
+//! | `windows` | how windows are spread over a run |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
 //! | `isolated` | loops and blocks measured in isolation, or why not |
@@ -36,11 +37,12 @@ mod redacted;
 mod replay;
 mod rows;
 mod schedule;
+mod windows;
 mod words;
 
 use crate::core_model::CoreModel;
 pub use crate::steps::{Callback, Step};
-use crate::steps::{Left, cost, cost_of_process};
+use crate::steps::{Left, cost_of_process};
 pub use ask::EstimateAsk;
 use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, width};
 use further::{Counted, Further};
@@ -89,8 +91,9 @@ pub fn estimate(
     let window = ask.process.map(|(_, window)| window);
     let plain = window.map_or(sampled, |window| window.as_secs_f64());
     let mut progress = Progress::new(ask, plain);
-    let cost = window.map_or_else(|| cost(plain), cost_of_process);
-    progress.begin_apart(&format!("estimated top-down: {cost}"), Left::all());
+    let counts = Left { counts: 1, ..Left::default() };
+    let cost = window.map_or_else(|| counting(&progress), cost_of_process);
+    progress.plan(&cost, counts);
     let signals = Signals::catch()?;
     let mut document = Estimate::default();
     document.runs.push(Run { run: Purpose::Samples, seconds: sampled });
@@ -111,7 +114,7 @@ pub fn estimate(
         let known = Known { shared, found: &found, functions: &[], command, name, ask };
         keep_early(&known, report, document, profile, why);
     };
-    progress.begin("counts", Left::all());
+    progress.begin("counts", counts);
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
         Err(error) => {
@@ -135,6 +138,8 @@ pub fn estimate(
     let counted = Counted::new(further.counts());
     let functions = functions(&found, &counted, &ask.model);
     let known = Known { shared: &shared, found: &found, functions: &functions, command, name, ask };
+    progress.times.counted = further.seconds_of(Purpose::Counts);
+    progress.planned = known.planned(&further, progress.times);
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
     shown.show(true, || known.so_far(profile, &further, &counted, &Isolations::new(), &none));
@@ -178,6 +183,11 @@ pub fn estimate(
     }
     progress.end();
     Ok((document, further.interrupted))
+}
+
+/// The first run of a command, with what it takes.
+fn counting(progress: &Progress) -> String {
+    format!("first a run that counts, about {:.0} s", progress.times.counted.ceil())
 }
 
 /// The least share that is not shown as 0 %.

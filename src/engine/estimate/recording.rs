@@ -10,7 +10,8 @@ use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
 use super::rows;
-use crate::steps::{Left, Places};
+use super::windows::spread;
+use crate::steps::{Left, Places, Times};
 use estimate::Part;
 use profile::hot::Profile;
 use report::documents::Purpose;
@@ -26,6 +27,14 @@ const WORTH: f64 = 0.02;
 
 /// Time of further runs at most, about, as a multiple of the first.
 const MOST: f64 = 8.0;
+/// The same with counts again, which decide on no part, where the first run took longer than so many seconds.
+const MOST_AGAIN: f64 = 3.0;
+const SHORT: f64 = 2.0;
+
+/// Seconds of further runs at most, about, with counts again.
+fn most(plain: f64) -> f64 {
+    plain * if plain > SHORT { MOST_AGAIN } else { MOST }
+}
 
 /// Share of that for which runs with loads are planned, as the cost of probes is known roughly.
 const PLANNED: f64 = 0.95;
@@ -59,6 +68,17 @@ impl Known<'_> {
         document
     }
 
+    /// What follows the counts, as far as they show it.
+    pub fn planned(&self, further: &Further, times: Times) -> Left {
+        let branches = self.branches(&Counted::new(further.counts()));
+        let is_command = self.ask.process.is_none();
+        let windows = is_command && further.is_one_process() && spread(times.plain, 1).is_some();
+        let left = Left { branches, loads: true, windows, ..Left::default() };
+        let again = Left { counts: 1, ..left };
+        let all = again.seconds(times) + times.counted;
+        if is_command && all <= most(times.plain) { again } else { left }
+    }
+
     /// Records branches, then loads where something is still unexplained, and counts once more if there is time for
     /// that. `after` each run it is called with what was recorded until then.
     pub fn record(
@@ -69,53 +89,49 @@ impl Known<'_> {
         document: &mut Estimate,
         after: &mut dyn FnMut(&Further, &Recorded),
     ) -> Recorded {
-        let plain = progress.plain;
+        let Times { plain, counted } = progress.times;
         let mut noted = |done: Result<()>| {
             let error = done.err().map(|error| error.to_string());
             document.notes.extend(error.clone());
             error.is_none()
         };
+        let mut left = progress.planned;
         let mut of = Recorded::default();
         after(further, &of);
-        of.wanted =
-            Wanted { branches: self.branches(&Counted::new(further.counts())), loads: true };
-        let mut left =
-            Left { counts: 1, branches: of.wanted.branches, loads: true, ..Left::default() };
-        if of.wanted.branches && !further.is_interrupted() {
+        of.wanted = Wanted { branches: left.branches, loads: true };
+        if left.windows && !further.is_interrupted() {
+            noted(self.in_windows(further, isolated, &mut of, &mut || {
+                progress.begin("branches and loads in windows", left);
+            }));
+            after(further, &of);
+            left.windows = false;
+        }
+        if of.wanted.branches && !of.recorded.branches && !further.is_interrupted() {
             progress.begin("branches", left);
             of.recorded.branches = noted(further.branches(self.ask)) && !further.is_interrupted();
             after(further, &of);
         }
         left.branches = false;
-        let time = Time {
-            plain,
-            counted: further.seconds_of(Purpose::Counts),
-            most: PLANNED * MOST * plain - further.seconds(),
-        };
-        let counted = Counted::new(further.counts());
-        let mut context = Context {
-            branches: of.recorded.branches,
-            branches_wanted: of.wanted.branches,
-            ..Context::new(self.shared, &counted)
-        };
-        context.callee_costs = sum_calls(&context, self.functions);
-        let found = unexplained(&context, self.functions, isolated, time);
-        of.wanted.loads = found.share > WORTH && !found.places.is_empty();
-        of.places = found.places;
-        if of.wanted.loads && !further.is_interrupted() {
+        let mut is_part = false;
+        if !of.recorded.loads {
+            let most = PLANNED * MOST * plain - further.seconds();
+            let found = self.unexplained(further, &of, isolated, Time { plain, counted, most });
+            of.is_explained = found.share <= WORTH;
+            of.wanted.loads = !of.is_explained && !found.places.is_empty();
+            (of.places, is_part) = (found.places, found.is_part && !of.is_explained);
+        }
+        if of.wanted.loads && !of.recorded.loads && !further.is_interrupted() {
             progress.begin("loads", left);
             of.recorded.loads =
                 noted(further.loads(of.places.clone())) && !further.is_interrupted();
             after(further, &of);
         }
-        if found.is_part && found.share > WORTH {
+        if is_part {
             document.notes.push(PART.to_owned());
         }
-        of.is_explained = found.share <= WORTH;
-        left.loads = false;
-        let again = further.seconds_of(Purpose::Counts).max(left.seconds(plain));
+        left = Left { loads: false, counts: 1, ..left };
         let has_runs = self.ask.process.is_none() && !further.is_interrupted();
-        if has_runs && further.seconds() + again > MOST * plain {
+        if has_runs && further.seconds() + counted > most(plain) {
             document.notes.push(NOT_REPEATED.to_owned());
         } else if has_runs {
             progress.begin("counts again", left);
@@ -125,6 +141,45 @@ impl Known<'_> {
             }
         }
         of
+    }
+
+    /// Records branches and loads in windows of one run, as far as they are wanted; `begin` is called before.
+    fn in_windows(
+        &self,
+        further: &mut Further,
+        isolated: &Isolations,
+        of: &mut Recorded,
+        begin: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let plain = self.found.hot.seconds;
+        // Windows cost the same for all loads. Branches may explain less than they could.
+        let time = Time { plain, counted: plain, most: f64::INFINITY };
+        let found = self.unexplained(further, of, isolated, time);
+        of.wanted.loads = found.share > WORTH && !found.places.is_empty();
+        let kinds = usize::from(of.wanted.branches) + 2 * usize::from(of.wanted.loads);
+        let Some(spread) = spread(plain, kinds) else { return Ok(()) };
+        begin();
+        of.places = found.places;
+        of.recorded = further.in_windows(self.ask, of.wanted, &of.places, spread)?;
+        Ok(())
+    }
+
+    /// Time that is unexplained without loads.
+    fn unexplained(
+        &self,
+        further: &Further,
+        of: &Recorded,
+        isolated: &Isolations,
+        time: Time,
+    ) -> Unexplained {
+        let counted = Counted::new(further.counts());
+        let mut context = Context {
+            branches: of.recorded.branches,
+            branches_wanted: of.wanted.branches,
+            ..Context::new(self.shared, &counted)
+        };
+        context.callee_costs = sum_calls(&context, self.functions);
+        unexplained(&context, self.functions, isolated, time)
     }
 
     /// Whether mispredictions can matter.

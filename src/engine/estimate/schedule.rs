@@ -51,12 +51,23 @@ pub(super) fn isolation(
 ) -> Outcome<Alone> {
     let Known { ask, functions, .. } = *known;
     let Shared { samples, cycles, .. } = *known.shared;
-    let seconds = progress.plain;
+    let seconds = progress.times.plain;
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
     let most = TIME.max(Duration::from_secs_f64(seconds));
     let (mut measured, mut interrupted) = (Isolations::new(), 0);
+    let planned = progress.planned;
+    let is_hot = |(at, piece): &(usize, usize)| {
+        let own: &Piece = &functions[*at].pieces[*piece];
+        own.samples as f64 >= EXPLAINED * samples as f64
+    };
+    let left = |number: usize| Left {
+        isolated: order.len() - number,
+        explained: order[number..].iter().filter(|of| is_hot(of)).count(),
+        ..planned
+    };
+    progress.plan(&left(0).words(progress.times), left(0));
     for (number, (at, piece)) in order.iter().enumerate() {
         if begin.elapsed() > most {
             measured.insert((*at, *piece), Err(Unmeasured::NoTime));
@@ -67,14 +78,13 @@ pub(super) fn isolation(
             measured.insert((*at, *piece), Err(Unmeasured::Interrupted));
             continue;
         }
-        let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
         progress.begin_apart(
             &format!("measuring {} of {} in isolation", number + 1, order.len()),
-            left,
+            left(number),
         );
         let function = &functions[*at];
         let piece_of = PieceOf { function, piece: &function.pieces[*piece] };
-        let is_hot = piece_of.piece.samples as f64 >= EXPLAINED * samples as f64;
+        let is_hot = is_hot(&(*at, *piece));
         let mut found =
             Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of.piece)?;
         let Piece { samples: own_samples, entries, .. } = *piece_of.piece;

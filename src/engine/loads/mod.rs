@@ -28,10 +28,10 @@ use report::documents::count::{
     AllocationSite, Cost, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory, LoadRow,
     TimerRow,
 };
-use sites::{Latencies, Site, Sites};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
-use tma::{Address, Result};
+use sites::{Latencies, NoLatencies, Site, Sites, Timing};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use tma::Address;
 
 /// Results of the runs.
 pub(crate) struct Loads {
@@ -61,35 +61,94 @@ pub(crate) fn loads(
     functions: &[(&str, &Wanted)],
     counts: &Counts,
     only: Option<&Places>,
-) -> Result<Loads> {
-    let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
-    let mut sites = Sites::new(counts, &wanted, only);
-    let files = Some(&counts.files).filter(|_| only.is_none());
-    let (classes, heap, recorded) = run(subject, &wanted, files, &mut sites)?;
+) -> tma::Result<Loads> {
+    let asked = Asked::new(functions, counts, only);
+    let requests = |number: usize, function: &Function| asked.requests(number, function);
+    let recorded = match &asked.allocators {
+        Some(all) => subject.record(&all.wanted, &requests, PACE)?,
+        None => subject.record(&asked.wanted, &requests, SHORT)?,
+    };
     let mut cost = vec![subject.cost(Purpose::Addresses, &recorded)];
-    let mut notes = sites.notes();
-    notes.extend(steps::notes(Purpose::Addresses, &recorded));
-    notes.extend(heap.notes);
+    let mut notes: Vec<String> = steps::notes(Purpose::Addresses, &recorded).collect();
     let mut interrupted = recorded.interrupted;
     let mut timed = None;
     if interrupted.is_none() {
-        match sites::run(subject, &wanted, &sites, only.is_some())? {
-            Ok((found, recorded)) => {
+        match asked.timing(subject.plain.filter(|_| only.is_some()), 1.0) {
+            Ok(timing) => {
+                let requests = |number: usize, _: &Function| timing.requests(number);
+                let recorded = subject.record(&asked.wanted, &requests, timing.pace)?;
                 cost.push(subject.cost(Purpose::Latencies, &recorded));
                 notes.extend(steps::notes(Purpose::Latencies, &recorded));
                 interrupted = recorded.interrupted;
-                timed = Some(found);
+                timed = Some(timing.read(&recorded));
             }
-            Err(why) => notes.push(format!("latencies: {why}")),
+            Err(why) => timed = Some(Err(why)),
         }
     }
-    let (mut of, timed) = (heap.of, timed.as_ref());
-    let mut seen = Seen { classes: &classes, memory: &mut of, timed };
-    let mut row = |are_stores| rows(functions, &sites, &mut seen, are_stores);
-    let (loads, stores) = (row(false), row(true));
-    let timer = timed.and_then(timer);
-    let allocation_sites = heap.sites;
-    Ok(Loads { rows: loads, stores, allocation_sites, timer, cost, notes, interrupted })
+    let found = asked.read(functions, &recorded, timed);
+    notes.extend(found.notes);
+    Ok(Loads { cost, notes, interrupted, ..found })
+}
+
+/// The loads and stores to record.
+pub(crate) struct Asked {
+    pub wanted: Vec<Wanted>,
+    sites: Sites,
+    /// Where memory is allocated, if that is asked for.
+    allocators: Option<Allocators>,
+}
+
+impl Asked {
+    /// Of these functions; only in `only` this code, without allocations, if it is given.
+    pub fn new(functions: &[(&str, &Wanted)], counts: &Counts, only: Option<&Places>) -> Self {
+        let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
+        let allocators = only.is_none().then(|| Allocators::new(&counts.files, &wanted));
+        Self { sites: Sites::new(counts, &wanted, only), wanted, allocators }
+    }
+
+    /// Addresses and values in a function, by its number.
+    pub fn requests(&self, number: usize, function: &Function) -> Vec<Request> {
+        let own = self.sites.add(number, function).into_iter();
+        let loads = own.flat_map(|(load, is_store)| {
+            let value = What::Value { width: load.width };
+            let is_read = !is_store && load.has_value();
+            let value = is_read.then_some(Request { at: load.at, what: value });
+            [Some(Request { at: load.at, what: What::Address }), value].into_iter().flatten()
+        });
+        self.allocators.iter().filter_map(|all| all.request(number)).chain(loads).collect()
+    }
+
+    /// How the loads of all [`requests`](Self::requests) are timed; `share` of their executions are in windows.
+    ///
+    /// # Errors
+    /// Why latencies say nothing here.
+    pub fn timing(&self, plain: Option<f64>, share: f64) -> Result<Timing, NoLatencies> {
+        Timing::new(&self.sites, plain, share)
+    }
+
+    /// The loads as rows, from their addresses and latencies.
+    pub fn read(
+        mut self,
+        functions: &[(&str, &Wanted)],
+        recorded: &Recorded,
+        timed: Option<Result<Latencies, NoLatencies>>,
+    ) -> Loads {
+        let mut notes = self.sites.notes();
+        let (classes, heap) = classes(&mut self.sites, self.allocators.as_ref(), recorded);
+        notes.extend(heap.notes);
+        let timed = timed.and_then(|timed| {
+            let found = timed.map_err(|why| notes.push(format!("latencies: {why}")));
+            found.ok()
+        });
+        let (mut of, timed) = (heap.of, timed.as_ref());
+        let mut seen = Seen { classes: &classes, memory: &mut of, timed };
+        let mut row = |are_stores| rows(functions, &self.sites, &mut seen, are_stores);
+        let (loads, stores) = (row(false), row(true));
+        let timer = timed.and_then(timer);
+        let allocation_sites = heap.sites;
+        let (cost, interrupted) = (Vec::new(), recorded.interrupted);
+        Loads { rows: loads, stores, allocation_sites, timer, cost, notes, interrupted }
+    }
 }
 
 /// Bursts of 8,192 records, at most 128 of them: an address and a value for each execution.
@@ -100,29 +159,12 @@ const SHORT: Pace = Pace { pause: 4.0, ..PACE };
 /// are 8 MiB apart (glibc's default).
 const STACK: u32 = 9;
 
-/// Records in processes that have code of these files, and finds the loads, their classes and what memory they read;
-/// without files in a short run, and not what memory.
-fn run(
-    subject: &mut Subject<'_>,
-    wanted: &[Wanted],
-    files: Option<&BTreeSet<PathBuf>>,
+/// The classes of the loads, and what memory they read.
+fn classes(
     sites: &mut Sites,
-) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {
-    let allocators = files.map(|files| Allocators::new(files, wanted));
-    let requests = |number: usize, function: &Function| -> Vec<Request> {
-        let own = sites.add(number, function).into_iter();
-        let loads = own.flat_map(|(load, is_store)| {
-            let value = What::Value { width: load.width };
-            let is_read = !is_store && load.has_value();
-            let value = is_read.then_some(Request { at: load.at, what: value });
-            [Some(Request { at: load.at, what: What::Address }), value].into_iter().flatten()
-        });
-        allocators.iter().filter_map(|all| all.request(number)).chain(loads).collect()
-    };
-    let recorded = match &allocators {
-        Some(all) => subject.record(&all.wanted, &requests, PACE)?,
-        None => subject.record(wanted, &requests, SHORT)?,
-    };
+    allocators: Option<&Allocators>,
+    recorded: &Recorded,
+) -> (Vec<Option<Classified>>, Found) {
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();
@@ -141,8 +183,8 @@ fn run(
         .iter()
         .map(|site| Load { width: site.load.width, origins: site.origins.clone() })
         .collect();
-    let heap = allocators.map(|all| found(&recorded, &of, &all)).unwrap_or_default();
-    Ok((classify(&loads, &events(&recorded, &of)), heap, recorded))
+    let heap = allocators.map(|all| found(recorded, &of, all)).unwrap_or_default();
+    (classify(&loads, &events(recorded, &of)), heap)
 }
 
 /// The executions of each thread and function in each burst: other functions' are not needed to tell

@@ -1,7 +1,7 @@
 //! The loads and stores of the blocks that are entered most often, and a run that times single executions of loads,
 //! with loads of known levels on this host for comparison.
 
-use crate::steps::{Places, Subject};
+use crate::steps::Places;
 use isa::code::text;
 use loads::latency::{Calibration, Histogram, Level, Timed, granularity};
 use loads::pattern::{Part, origins};
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use tma::{Error, Result};
+use tma::Error;
 use workload::{Fenced, Triple, fenced_loads};
 
 /// The blocks that are analysed have this share of the executed instructions of their function: of a
@@ -190,7 +190,7 @@ const INSIDE: u64 = 8;
 const SPARSE: u8 = 8;
 
 /// Latencies of loads.
-pub(super) struct Latencies {
+pub(crate) struct Latencies {
     /// By site, in ticks.
     pub of: BTreeMap<usize, Timed>,
     /// Ticks of the fences without a load on this host.
@@ -208,7 +208,7 @@ pub(super) struct Latencies {
 }
 
 /// Why latencies say nothing here.
-pub(super) enum NoLatencies {
+pub(crate) enum NoLatencies {
     /// Loads of known levels cannot be timed on this host.
     Host(Error),
     /// Loads of known levels could be timed before the run, but not after it.
@@ -224,76 +224,93 @@ impl fmt::Display for NoLatencies {
     }
 }
 
-/// Times the loads; or the reason why latencies say nothing here.
-pub(super) fn run(
-    subject: &mut Subject<'_>,
-    wanted: &[Wanted],
-    sites: &Sites,
-    is_short: bool,
-) -> Result<std::result::Result<(Latencies, Recorded), NoLatencies>> {
-    let before = match fenced_loads() {
-        Ok(found) => found,
-        Err(error) => return Ok(Err(NoLatencies::Host(error))),
-    };
-    let all = sites.read();
-    let mut chosen: Vec<usize> = (0..all.len()).filter(|number| is_timed(&all[*number])).collect();
-    chosen.sort_by_key(|number| std::cmp::Reverse(all[*number].executions));
-    chosen.truncate(MOST_TIMED as usize);
-    let executions = || chosen.iter().map(|number| all[*number].executions);
-    let (timed, often) = match subject.plain.filter(|_| is_short) {
-        Some(plain) => {
-            (timed(plain, chosen.len()), OFTEN.min(timed(plain, chosen.len()) << MOST_BITS))
-        }
-        None => (TIMED, OFTEN),
-    };
-    let inside = if executions().any(|n| n >= often) { INSIDE } else { 1 };
-    let bits = |executions| bits(executions, inside, timed);
-    let expected = executions().map(|n| (n / inside) >> (bits(n) - 1)).sum();
-    let pace = pace(expected, inside);
-    let number: BTreeMap<(usize, u64), usize> =
-        chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
-    let requests = |function: usize, _: &Function| -> Vec<Request> {
-        let own = number.range((function, 0)..=(function, u64::MAX));
-        own.map(|(_, site)| {
-            let Site { load, executions, .. } = &all[*site];
-            let what = What::Latency { width: load.width, bits: bits(*executions) };
-            Request { at: load.at, what }
-        })
-        .collect()
-    };
-    let recorded = subject.record(wanted, &requests, pace)?;
-    let Ok(after) = fenced_loads() else { return Ok(Err(NoLatencies::Gone)) };
-    let known =
-        || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));
-    let mut found = Latencies {
-        of: BTreeMap::new(),
-        none: known().map(|one| one.none).collect(),
-        near: known().map(|one| one.near).collect(),
-        refused: BTreeMap::new(),
-        ticks_per_ns: f64::midpoint(before.ticks_per_ns, after.ticks_per_ns),
-        calibrations: [&before, &after].map(calibration).to_vec(),
-        step: 0,
-    };
-    let mut ticks: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
-    let site = |index: usize| {
-        let observed = recorded.observed.get(index)?;
-        number.get(&(observed.function, observed.request.at)).copied()
-    };
-    for record in recorded.bursts.iter().flat_map(|burst| &burst.records) {
-        if let Some(site) = site(record.site as usize) {
-            ticks.entry(site).or_default().push(((record.value >> 32) as u32, record.value as u32));
-        }
+/// How loads are timed, with loads of known levels on this host before.
+pub(crate) struct Timing {
+    /// The pace of the run, or of all windows together.
+    pub pace: Pace,
+    /// Function and address → site, and what is asked of it.
+    of: BTreeMap<(usize, u64), (usize, What)>,
+    before: Fenced,
+}
+
+impl Timing {
+    /// Of the loads of these sites; for not much longer than the `plain` run, if it is given. `share` of all executions
+    /// are where they are timed.
+    ///
+    /// # Errors
+    /// Loads of known levels cannot be timed here.
+    pub(super) fn new(sites: &Sites, plain: Option<f64>, share: f64) -> Result<Self, NoLatencies> {
+        let before = fenced_loads().map_err(NoLatencies::Host)?;
+        let all = sites.read();
+        let mut chosen: Vec<usize> = (0..all.len()).filter(|n| is_timed(&all[*n])).collect();
+        chosen.sort_by_key(|number| std::cmp::Reverse(all[*number].executions));
+        chosen.truncate(MOST_TIMED as usize);
+        let within = |number: &usize| (all[*number].executions as f64 * share).ceil() as u64;
+        let (timed, often) = match plain {
+            Some(plain) => {
+                let timed = timed(plain * share, chosen.len());
+                (timed, OFTEN.min(timed << MOST_BITS))
+            }
+            None => (TIMED, OFTEN),
+        };
+        let inside = if chosen.iter().any(|n| within(n) >= often) { INSIDE } else { 1 };
+        let bits = |number: &usize| bits(within(number), inside, timed);
+        let expected = chosen.iter().map(|n| (within(n) / inside) >> (bits(n) - 1)).sum();
+        let asked = |number: &usize| {
+            let Site { function, load, .. } = &all[*number];
+            let what = What::Latency { width: load.width, bits: bits(number) };
+            ((*function, load.at), (*number, what))
+        };
+        let of = chosen.iter().map(asked).collect();
+        Ok(Self { pace: pace(expected, inside), of, before })
     }
-    for (index, observed) in recorded.observed.iter().enumerate() {
-        if let (Some(why), Some(site)) = (&observed.refused, site(index)) {
-            found.refused.insert(site, why.to_string());
-        }
+
+    /// The loads of a function, by its number.
+    pub fn requests(&self, function: usize) -> Vec<Request> {
+        let own = self.of.range((function, 0)..=(function, u64::MAX));
+        own.map(|((_, at), (_, what))| Request { at: *at, what: *what }).collect()
     }
-    found.of = ticks.into_iter().map(|(site, all)| (site, Timed::of(all))).collect();
-    let known = found.calibrations.iter().flat_map(|one| one.levels.iter().map(|(_, all)| all));
-    found.step = granularity(known.chain(found.of.values()).flat_map(Timed::all));
-    found.calibrations.iter_mut().for_each(|one| one.step = found.step);
-    Ok(Ok((found, recorded)))
+
+    /// The latencies, with loads of known levels on this host after.
+    ///
+    /// # Errors
+    /// These cannot be timed any more.
+    pub fn read(self, recorded: &Recorded) -> Result<Latencies, NoLatencies> {
+        let Self { of, before, .. } = self;
+        let after = fenced_loads().map_err(|_| NoLatencies::Gone)?;
+        let known =
+            || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));
+        let mut found = Latencies {
+            of: BTreeMap::new(),
+            none: known().map(|one| one.none).collect(),
+            near: known().map(|one| one.near).collect(),
+            refused: BTreeMap::new(),
+            ticks_per_ns: f64::midpoint(before.ticks_per_ns, after.ticks_per_ns),
+            calibrations: [&before, &after].map(calibration).to_vec(),
+            step: 0,
+        };
+        let mut ticks: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
+        let site = |index: usize| {
+            let observed = recorded.observed.get(index)?;
+            of.get(&(observed.function, observed.request.at)).map(|(site, _)| *site)
+        };
+        for record in recorded.bursts.iter().flat_map(|burst| &burst.records) {
+            if let Some(site) = site(record.site as usize) {
+                let own = ticks.entry(site).or_default();
+                own.push(((record.value >> 32) as u32, record.value as u32));
+            }
+        }
+        for (index, observed) in recorded.observed.iter().enumerate() {
+            if let (Some(why), Some(site)) = (&observed.refused, site(index)) {
+                found.refused.insert(site, why.to_string());
+            }
+        }
+        found.of = ticks.into_iter().map(|(site, all)| (site, Timed::of(all))).collect();
+        let known = found.calibrations.iter().flat_map(|one| one.levels.iter().map(|(_, all)| all));
+        found.step = granularity(known.chain(found.of.values()).flat_map(Timed::all));
+        found.calibrations.iter_mut().for_each(|one| one.step = found.step);
+        Ok(found)
+    }
 }
 
 fn is_timed(site: &Site) -> bool {

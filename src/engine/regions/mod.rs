@@ -49,7 +49,7 @@ pub fn regions(
         Followed::Command(command) => mark(command, &sites, &signals, &mut attach)?,
         Followed::Process(pid, length) => {
             attach(*pid)?;
-            let window = Window { pid: *pid, length: *length, signals: &signals };
+            let window = Window { pid: *pid, is_child: false, length: *length, signals: &signals };
             mark_process(&window, &sites, progress)?
         }
     };

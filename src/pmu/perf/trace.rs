@@ -117,14 +117,14 @@ fn message(tid: i32) -> Option<i32> {
 }
 
 /// Ends tracing a thread, and a task that it has just created; its breakpoints must have been removed
-/// before. False if it has not stopped in 100 ms, and so is still traced.
-pub fn release(tid: i32) -> bool {
+/// before; the end of `leader` is left to its owner. False if it has not stopped in 100 ms, and so is still traced.
+pub fn release(tid: i32, leader: i32) -> bool {
     const MOST_POLLS: u32 = 200;
     const POLL: std::time::Duration = std::time::Duration::from_micros(500);
     // SAFETY: this request takes numbers only.
     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
     for _ in 0..MOST_POLLS {
-        let (signal, child) = match stop(tid, 0) {
+        let (signal, child) = match stop(tid, leader) {
             None => {
                 std::thread::sleep(POLL);
                 continue;
@@ -137,7 +137,7 @@ pub fn release(tid: i32) -> bool {
         // SAFETY: as above.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0, libc::c_long::from(signal)) };
         // It is traced, too, and stops at its first instruction.
-        return child.is_none_or(release);
+        return child.is_none_or(|child| release(child, leader));
     }
     false
 }

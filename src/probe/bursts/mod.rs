@@ -5,6 +5,7 @@
 //! | `request` | limits of a recording, and its result |
 //! | `observing` | the probes: an observer for every block with a request |
 //! | `gate` | when records are taken; mappings that recorded addresses may point to |
+//! | `windows` | several kinds in windows of one run |
 //! | `heap` | allocated memory, and the callers of its allocations |
 //!
 //! Gates open at random times: bursts are a sample of the run at bounded cost. They are opened and
@@ -14,11 +15,12 @@ mod gate;
 mod heap;
 mod observing;
 mod request;
+mod windows;
 
 use crate::facts::Function;
 use crate::patch::{Patcher, Progress, Wanted, notes, targets, watched};
 use crate::plan::Request;
-use crate::process::{Followed, Watched};
+use crate::process::Watched;
 use observing::Observing;
 use pmu::Command;
 use pmu::perf::Signals;
@@ -27,6 +29,7 @@ use tma::Result;
 pub use crate::patch::{Unprobed, Window};
 pub use heap::{Allocation, Caller, Heap};
 pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
+pub use windows::{Spread, Windows};
 
 /// Runs the command once and records what instructions do, in it and in all that it starts.
 /// `requests` gives the instructions of a function, by its index in `wanted`.
@@ -61,13 +64,8 @@ pub fn record_process(
     progress: Progress<'_>,
 ) -> Result<std::result::Result<Recorded, i32>> {
     let collect = |patcher: Patcher<Observing>, watched: &Watched| {
-        let Watched { wall, interrupted, ended, .. } = *watched;
-        // Without the first one.
-        let tasks = watched.tasks.saturating_sub(1);
-        let (remains, restored) = (watched.remains.is_some() && !ended, patcher.restored);
-        let followed = Followed { wall, exit: None, interrupted, tasks };
-        let recorded = observing::recorded(patcher, &followed);
-        Recorded { remains, notes: notes(watched, restored), ..recorded }
+        let notes = notes(watched, patcher.restored);
+        Recorded { notes, ..observing::recorded_of(patcher, watched) }
     };
     let probes = |targets: &[_]| Observing::new(targets, requests, pace, true);
     watched(window, wanted, probes, &collect, progress)

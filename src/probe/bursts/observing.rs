@@ -10,7 +10,7 @@ use crate::patch::{
     write_observers,
 };
 use crate::plan::{Observation, Request, Room, What, observe, observe_live};
-use crate::process::Followed;
+use crate::process::{Followed, Watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,6 +63,18 @@ impl Observing {
         }
         let (gates, patched) = (Vec::new(), BTreeSet::new());
         Self { is_live, observed, ranges, pace, gates, images: 0, patched, probes: 0 }
+    }
+
+    /// The same requests, without anything recorded yet.
+    pub fn again(&self) -> Self {
+        let (observed, ranges) = (self.unobserved(), self.ranges.clone());
+        let (gates, patched) = (Vec::new(), BTreeSet::new());
+        Self { observed, ranges, gates, patched, images: 0, probes: 0, ..*self }
+    }
+
+    /// The requests, before anything is recorded.
+    pub fn unobserved(&self) -> Vec<Observed> {
+        self.observed.iter().map(|o| Observed { refused: None, ..o.clone() }).collect()
     }
 
     /// The requests of a function, and the index of the first.
@@ -193,6 +205,17 @@ impl Probes for Observing {
     }
 }
 
+/// Ends the recording of a window; its result.
+pub(super) fn recorded_of(patcher: Patcher<Observing>, watched: &Watched) -> Recorded {
+    let Watched { wall, interrupted, ended, .. } = *watched;
+    // Without the first one.
+    let tasks = watched.tasks.saturating_sub(1);
+    let remains = watched.remains.is_some() && !ended;
+    let followed = Followed { wall, exit: None, interrupted, tasks, processes: 0 };
+    let recorded = recorded(patcher, &followed);
+    Recorded { remains, ..recorded }
+}
+
 /// Ends the recording; its result.
 pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
     patcher.finish();
@@ -214,6 +237,7 @@ pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> 
         observed: observing.observed,
         bursts,
         heaps,
+        windows: 0,
         wall: followed.wall,
         exit: followed.exit,
         interrupted: followed.interrupted,

@@ -86,6 +86,8 @@ pub struct Recorded {
     pub bursts: Vec<Burst>,
     /// Memory allocated by images with bursts, if requested.
     pub heaps: Vec<Heap>,
+    /// The windows of a command's run that it is from; 0 if it is from a whole run, or of a live process.
+    pub windows: usize,
     /// From the start of the command or the window to its end.
     pub wall: Duration,
     /// How the command ended.
@@ -106,5 +108,59 @@ impl Recorded {
     /// Result of a run that a signal interrupted before any record.
     pub fn interrupted(signal: i32) -> Self {
         Self { interrupted: Some(signal), ..Self::default() }
+    }
+
+    /// Adds a later window with the same requests.
+    pub fn add(&mut self, later: Self) {
+        // Refused is what no window has seen: a file may be mapped late.
+        let refused = later.observed.into_iter().map(|one| one.refused);
+        for (own, refused) in self.observed.iter_mut().zip(refused) {
+            own.refused = if self.windows == 0 { refused } else { own.refused.take().and(refused) };
+        }
+        self.windows += 1;
+        self.bursts.extend(later.bursts);
+        self.heaps.extend(later.heaps);
+        self.tasks = self.tasks.max(later.tasks);
+        self.probes = self.probes.max(later.probes);
+        self.remains |= later.remains;
+        self.notes.extend(later.notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::What;
+
+    fn window(refused: Option<Unprobed>, records: u64, tasks: u32) -> Recorded {
+        let request = Request { at: 0x10, what: What::Outcome };
+        let record = |value| Record { site: 0, part: 0, stack: 0, value };
+        let burst = Burst {
+            image: 0,
+            is_first: false,
+            is_last: false,
+            records: (0..records).map(record).collect(),
+            memory: Vec::new(),
+            logged: (0, 0),
+        };
+        Recorded {
+            observed: vec![Observed { function: 0, request, refused }],
+            bursts: vec![burst],
+            tasks,
+            ..Recorded::default()
+        }
+    }
+
+    /// A file that is mapped between two windows: the request is refused in the first only.
+    #[test]
+    fn windows_of_the_same_requests_are_one_recording() {
+        let mut all = Recorded { observed: window(None, 0, 0).observed, ..Recorded::default() };
+        all.add(window(Some(Unprobed::NotMapped), 0, 0));
+        assert_eq!(all.observed[0].refused, Some(Unprobed::NotMapped));
+        all.add(window(None, 3, 2));
+        all.add(window(None, 5, 1));
+        assert_eq!(all.observed[0].refused, None);
+        let records: Vec<usize> = all.bursts.iter().map(|burst| burst.records.len()).collect();
+        assert_eq!((records, all.windows, all.tasks), (vec![0, 3, 5], 3, 2));
     }
 }

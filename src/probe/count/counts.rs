@@ -27,6 +27,8 @@ pub struct Counts {
     pub remains: bool,
     /// Most probes in one process.
     pub probes: usize,
+    /// Processes that the command started; not known of a live process.
+    pub processes: u32,
     /// Original code of the trampolines of the first images.
     pub trampolines: Vec<Trampolines>,
     /// Files with code in the processes at their ends; empty for a live process.

@@ -62,7 +62,7 @@ pub fn count_process(
     signals: &Signals,
     progress: Progress<'_>,
 ) -> Result<Counts> {
-    let window = Window { pid, length: window, signals };
+    let window = Window { pid, is_child: false, length: window, signals };
     let collect = |patcher: Patcher<Counting>, watched: &Watched| {
         let run = Run::of_window(watched, patcher.restored);
         result::counts(patcher, wanted, run)

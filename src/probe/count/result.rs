@@ -19,6 +19,8 @@ pub(super) struct Run {
     pub interrupted: Option<i32>,
     /// Threads that may have been inside a block at the end, or at the beginning of a window.
     pub slack: u64,
+    /// Processes that it started.
+    pub processes: u32,
     /// It is a window: the process ran before and after.
     pub is_window: bool,
     /// Probes could not be removed.
@@ -29,11 +31,11 @@ pub(super) struct Run {
 impl Run {
     /// Run of a command. Threads that others end may be inside a block.
     pub fn of_command(followed: &Followed) -> Self {
-        let Followed { wall, exit, interrupted, tasks } = *followed;
+        let Followed { wall, exit, interrupted, tasks, processes } = *followed;
         let killed = matches!(exit, Some(pmu::Exit::Signal(_)) | None);
         let slack = if tasks > 0 || killed { u64::from(tasks) + 1 } else { 0 };
         let (is_window, remains, notes) = (false, false, Vec::new());
-        Self { wall, exit, interrupted, slack, is_window, remains, notes }
+        Self { wall, exit, interrupted, slack, processes, is_window, remains, notes }
     }
 
     /// Window of a process, from which `restored` old probes were removed before.
@@ -45,6 +47,7 @@ impl Run {
             interrupted: *interrupted,
             remains: remains.is_some() && !ended,
             slack: 2 * u64::from(*tasks),
+            processes: 0,
             is_window: true,
             notes: notes(watched, restored),
         }
@@ -62,7 +65,7 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
         }
     }
     let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
-    let Run { wall, exit, interrupted, remains, notes, .. } = run;
+    let Run { wall, exit, interrupted, processes, remains, notes, .. } = run;
     let (trampolines, files) = (patcher.trampolines, patcher.files);
     Counts {
         functions,
@@ -72,6 +75,7 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
         unplanned: false,
         remains,
         probes,
+        processes,
         trampolines,
         files,
         notes,

@@ -33,6 +33,8 @@ pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 pub struct Window<'a> {
     /// The process.
     pub pid: i32,
+    /// Whether it is a child of this process, which awaits its end: signals are passed on to it.
+    pub is_child: bool,
     /// Length, from when the code is patched.
     pub length: Duration,
     /// Signals that end it early.
@@ -41,7 +43,7 @@ pub struct Window<'a> {
 
 /// Analysis and plans, made before the process is stopped.
 struct Plan<P: Probes> {
-    targets: Vec<Target>,
+    targets: Arc<[Target]>,
     probes: P,
     prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
 }
@@ -64,31 +66,67 @@ where
     P::Plan: Send,
     R: Send,
 {
-    let living = Living::find(window.pid)?;
+    let living = Living::find(window.pid, window.is_child)?;
     let all = 2 * wanted.len();
-    let (mut probes, mut known) = (Some(probes), None);
+    let mut waited = |done: usize| progress(done.min(all), all);
+    waited(0);
+    let work = Arc::new(Work::default());
+    let (of, own) = (wanted.to_vec(), Arc::clone(&work));
+    let reading = std::thread::spawn(move || targets_with(&of, &[], &own));
+    let targets = match finished(&living, reading, &work, window.signals, &mut waited)? {
+        Ok(targets) => targets,
+        Err(signal) => return Ok(Err(signal)),
+    };
+    let known = Plan { probes: probes(&targets), targets, prepared: Vec::new() };
+    // Half of the work is done.
+    let mut waited = |done: usize| waited(done.saturating_add(wanted.len()));
+    planned(&living, known, window, collect, &mut waited)
+}
+
+/// As [`watched`], of files that are analysed.
+///
+/// # Errors
+/// As [`watched`].
+pub fn watched_again<P, R>(
+    window: &Window<'_>,
+    targets: Arc<[Target]>,
+    probes: P,
+    collect: &(dyn Fn(Patcher<P>, &Watched) -> R + Sync),
+) -> Result<std::result::Result<R, i32>>
+where
+    P: Probes + Send + 'static,
+    P::Plan: Send,
+    R: Send,
+{
+    let living = Living::find(window.pid, window.is_child)?;
+    let known = Plan { probes, targets, prepared: Vec::new() };
+    planned(&living, known, window, collect, &mut |_| {})
+}
+
+/// Plans the probes of `known`, and runs the window; plans again if the process changes meanwhile.
+fn planned<P, R>(
+    living: &Living,
+    mut known: Plan<P>,
+    window: &Window<'_>,
+    collect: &(dyn Fn(Patcher<P>, &Watched) -> R + Sync),
+    waited: &mut dyn FnMut(usize),
+) -> Result<std::result::Result<R, i32>>
+where
+    P: Probes + Send + 'static,
+    P::Plan: Send,
+    R: Send,
+{
     for _ in 0..MOST_PLANS {
         let work = Arc::new(Work::default());
-        let mut waited = |done: usize| progress(done.min(all), all);
-        waited(0);
-        if known.is_none() {
-            let (wanted, own) = (wanted.to_vec(), Arc::clone(&work));
-            let reading = std::thread::spawn(move || targets_with(&wanted, &[], &own));
-            match finished(&living, reading, &work, window.signals, &mut waited)? {
-                Ok(targets) => known = probes.take().map(|make| (make(&targets), targets)),
-                Err(signal) => return Ok(Err(signal)),
-            }
-        }
-        let Some((probes, targets)) = known.take() else { break };
-        let planning = start(living, probes, targets, Arc::clone(&work));
-        let plan = match finished(&living, planning, &work, window.signals, &mut waited)? {
+        let planning = start(*living, known, Arc::clone(&work));
+        let plan = match finished(living, planning, &work, window.signals, waited)? {
             Ok(plan) => plan,
             Err(signal) => return Ok(Err(signal)),
         };
-        waited(all);
-        match traced(&living, plan, window, collect)? {
+        waited(usize::MAX);
+        match traced(living, plan, window, collect)? {
             Ok(found) => return Ok(Ok(found)),
-            Err(unused) => known = Some(unused),
+            Err(unused) => known = unused,
         }
     }
     Err(Error::not_possible(format!("process {} cannot be probed now", window.pid))
@@ -97,12 +135,13 @@ where
 }
 
 /// Starts planning in another thread.
-fn start<P>(living: Living, probes: P, targets: Vec<Target>, work: Arc<Work>) -> JoinHandle<Plan<P>>
+fn start<P>(living: Living, known: Plan<P>, work: Arc<Work>) -> JoinHandle<Plan<P>>
 where
     P: Probes + Send + 'static,
     P::Plan: Send,
 {
     std::thread::spawn(move || {
+        let Plan { probes, targets, .. } = known;
         let prepared = match living.thread() {
             Some(tid) => prepared(&probes, &targets, tid, &work),
             None => Vec::new(),
@@ -121,7 +160,7 @@ fn finished<T>(
 ) -> Result<std::result::Result<T, i32>> {
     let mut shown = Instant::now();
     while !part.is_finished() {
-        if let Some((signal, _)) = signals.next() {
+        if let Some(signal) = living.signal(signals) {
             work.cancel();
             waited(usize::MAX);
             return Ok(Err(signal));
@@ -150,7 +189,7 @@ fn traced<P, R>(
     plan: Plan<P>,
     window: &Window<'_>,
     collect: &(dyn Fn(Patcher<P>, &Watched) -> R + Sync),
-) -> Result<std::result::Result<R, (P, Vec<Target>)>>
+) -> Result<std::result::Result<R, Plan<P>>>
 where
     P: Probes + Send,
     P::Plan: Send,
@@ -159,7 +198,10 @@ where
     let probe = || {
         let mut patcher = Patcher::live(plan.probes, plan.targets, plan.prepared);
         Ok(match watch(living, &mut patcher, window.length, window.signals)? {
-            None => Err((patcher.probes, patcher.targets)),
+            None => {
+                let Patcher { probes, targets, .. } = patcher;
+                Err(Plan { probes, targets, prepared: Vec::new() })
+            }
             Some(watched) => Ok(collect(patcher, &watched)),
         })
     };

@@ -27,7 +27,7 @@ mod tasks;
 mod unprobed;
 
 pub use instance::Trampolines;
-pub use live::{Progress, Window, notes, watched};
+pub use live::{Progress, Window, notes, watched, watched_again};
 pub use mapped::Shared;
 pub use patcher::Patcher;
 pub use probes::{Code, Probed, Probes, WORD, Written, most_of, refusal, write_observers};

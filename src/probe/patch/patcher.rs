@@ -55,7 +55,7 @@ pub struct Patcher<P: Probes> {
     /// The kind of probes.
     pub probes: P,
     /// The files.
-    pub targets: Vec<Target>,
+    pub targets: Arc<[Target]>,
     pub(super) processes: BTreeMap<i32, Process<P>>,
     /// Tasks that have not run yet → base of gs.
     bases: BTreeMap<i32, u64>,
@@ -84,7 +84,7 @@ pub struct Patcher<P: Probes> {
 
 impl<P: Probes> Patcher<P> {
     /// A patcher without processes.
-    pub fn new(probes: P, targets: Vec<Target>) -> Self {
+    pub fn new(probes: P, targets: Arc<[Target]>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
         let faults = targets.iter().map(|_| BTreeMap::new()).collect();
         let (processes, trampolines, prepared) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ impl<P: Probes> Patcher<P> {
     /// A patcher for a live process, with the probes prepared by target.
     pub fn live(
         probes: P,
-        targets: Vec<Target>,
+        targets: Arc<[Target]>,
         prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
     ) -> Self {
         Self { prepared, ..Self::new(probes, targets) }

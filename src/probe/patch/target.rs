@@ -6,6 +6,7 @@ use crate::process::{Image, Mapping};
 use pmu::perf::Signals;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Functions per batch of a thread.
@@ -83,13 +84,13 @@ impl Member {
 
 /// Analyses the files of the wanted functions, until a signal comes. `samples`: by function,
 /// addresses of blocks and their samples; empty if not sampled.
-pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Vec<Target> {
+pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Arc<[Target]> {
     let work = Work::default();
     signals.during(|| work.cancel(), || targets_with(wanted, samples, &work))
 }
 
 /// As [`targets`], as a part of `work`.
-pub fn targets_with(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Vec<Target> {
+pub fn targets_with(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Arc<[Target]> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
     paths.dedup();

@@ -61,11 +61,13 @@ pub fn watch(
     signals: &Signals,
 ) -> Result<Option<Watched>> {
     let pid = living.pid;
-    let tasks = seize_all(pid)?;
+    let tasks = seize_all(pid, living.leader())?;
     if tasks.is_empty() {
         return Err(living.ended("while its code was analysed"));
     }
-    let mut halting = Halting::new(Following::new(0, tasks, watcher));
+    let following =
+        Following { into_exec: false, ..Following::new(living.leader(), tasks, watcher) };
+    let mut halting = Halting::new(following);
     let mut stopped = Duration::ZERO;
     let ready = ready(&mut halting, pid, &mut stopped);
     if ready.is_err() && halting.is_over() {
@@ -86,7 +88,7 @@ pub fn watch(
     let begin = Instant::now();
     let mut interrupted = None;
     run(&mut halting, || {
-        interrupted = signals.next().map(|(signal, _)| signal);
+        interrupted = living.signal(signals);
         begin.elapsed() < window && interrupted.is_none()
     });
     let (wall, ended) = (begin.elapsed(), halting.is_over());
@@ -96,7 +98,12 @@ pub fn watch(
     if remains.is_none() {
         named(&mut halting);
         halting.following.follower.leave();
-        still_mapped = vacated(&mut halting, &mut ran);
+        // Code of a child's probes makes no calls: only a signal saves where it was interrupted. After one it stays, as
+        // the search takes long, and the end of the child is awaited.
+        let is_child = living.leader() != 0;
+        if !is_child || halting.signals == 0 {
+            still_mapped = vacated(&mut halting, !is_child, &mut ran);
+        }
     }
     detach(&halting);
     stopped += begin.elapsed().saturating_sub(ran);
@@ -117,12 +124,12 @@ fn named(halting: &mut Halting<'_>) {
 
 /// Unmaps our memory after the code was restored; why some of it stays. Contexts interrupted in it
 /// may end soon, as that of a signal handler: the process runs for short times in between, `ran` in
-/// all.
-fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<Obstacle> {
+/// all. `may_be`: addresses in it may be saved.
+fn vacated(halting: &mut Halting<'_>, may_be: bool, ran: &mut Duration) -> Option<Obstacle> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
     loop {
-        let refused = vacate(halting)?;
+        let refused = vacate(halting, may_be)?;
         if refused.lasts() || first.elapsed() > VACATING {
             return Some(refused);
         }
@@ -260,7 +267,7 @@ const PARTING: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// One of them may not be traced: then none is.
-fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
+fn seize_all(pid: i32, leader: i32) -> Result<BTreeMap<i32, i32>> {
     let mut tasks = BTreeMap::new();
     for _ in 0..MOST_SEARCHES {
         let mut any = false;
@@ -273,7 +280,7 @@ fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
                 Ok(false) => {}
                 Err(errno) => {
                     for tid in tasks.keys() {
-                        pmu::perf::release(*tid);
+                        pmu::perf::release(*tid, leader);
                     }
                     return Err(refused(&format!("process {pid}"), tid, errno));
                 }
@@ -317,7 +324,8 @@ fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> {
             for other in untraced(&halting.following, tid, process) {
                 let process = process_of(other);
                 let seized = match process == other {
-                    true => seize_all(other).map_err(|e| Obstacle::Untraced(e.into()))?,
+                    true => seize_all(other, halting.following.leader)
+                        .map_err(|e| Obstacle::Untraced(e.into()))?,
                     false => match seized(other) {
                         Ok(true) => BTreeMap::from([(other, process)]),
                         Ok(false) => BTreeMap::new(),
@@ -350,7 +358,7 @@ fn detach(halting: &Halting<'_>) {
     let begin = Instant::now();
     for tid in tasks.keys().filter(|tid| !is_halted(tid)) {
         if begin.elapsed() < PARTING {
-            pmu::perf::release(*tid);
+            pmu::perf::release(*tid, halting.following.leader);
         }
     }
 }

@@ -68,6 +68,8 @@ pub struct Followed {
     pub interrupted: Option<i32>,
     /// Threads and processes without the first.
     pub tasks: u32,
+    /// Processes without the first.
+    pub processes: u32,
 }
 
 /// Followed tasks and processes.
@@ -83,8 +85,9 @@ pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
     /// Whether programs that are executed are of interest.
     pub into_exec: bool,
     pub follower: &'a mut F,
-    /// Number of created tasks.
+    /// Number of created tasks, and of the processes among them.
     pub created: u32,
+    pub forked: u32,
 }
 
 /// Traced events: created tasks, executed programs, ends.
@@ -103,7 +106,7 @@ pub fn follow(
 ) -> Result<Followed> {
     if let Some((signal, _)) = signals.next() {
         let (wall, interrupted) = (Duration::ZERO, Some(signal));
-        return Ok(Followed { wall, exit: None, interrupted, tasks: 0 });
+        return Ok(Followed { wall, exit: None, interrupted, tasks: 0, processes: 0 });
     }
     let mut child = Child::prepare(command)?;
     let leader = child.pid;
@@ -114,10 +117,7 @@ pub fn follow(
     child.start()?;
     let (mut interrupted, mut last) = (None, begin);
     while !child.has_ended() {
-        // The first signal is for the command, which may have data to save; the second ends it.
-        let signal =
-            if interrupted.is_none() { signals.forward(leader) } else { killed(signals, leader) };
-        interrupted = signal.or(interrupted);
+        interrupted = passed_on(signals, leader, interrupted);
         following.follower.tick();
         if following.poll() {
             last = Instant::now();
@@ -127,16 +127,22 @@ pub fn follow(
     }
     let wall = begin.elapsed();
     following.leave();
-    let tasks = following.created;
+    let (tasks, processes) = (following.created, following.forked);
     let exit = child.reap().map(|(exit, _)| exit);
-    Ok(Followed { wall, exit, interrupted, tasks })
+    Ok(Followed { wall, exit, interrupted, tasks, processes })
 }
 
-/// Kills the command if there is a signal, and returns its number.
-fn killed(signals: &Signals, leader: i32) -> Option<i32> {
-    let (signal, _) = signals.next()?;
-    let _ = kill(Pid::from_raw(leader), Signal::SIGKILL);
-    Some(signal)
+/// Passes a signal on to a command: the first is for the command, which may have data to save; the second ends it. The
+/// number of the last one.
+pub(super) fn passed_on(signals: &Signals, leader: i32, before: Option<i32>) -> Option<i32> {
+    if before.is_none() {
+        return signals.forward(leader);
+    }
+    let killed = signals.next().map(|(signal, _)| signal);
+    if killed.is_some() {
+        let _ = kill(Pid::from_raw(leader), Signal::SIGKILL);
+    }
+    killed.or(before)
 }
 
 /// The instruction of a stopped thread, if the processor, not another process, raised the signal.
@@ -168,7 +174,8 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     /// Starts following tasks.
     pub fn new(leader: i32, tasks: BTreeMap<i32, i32>, follower: &'a mut F) -> Self {
         let (ending, calls) = (BTreeSet::new(), BTreeMap::new());
-        Self { leader, tasks, ending, calls, into_exec: leader != 0, follower, created: 0 }
+        let (created, forked) = (0, 0);
+        Self { leader, tasks, ending, calls, into_exec: leader != 0, follower, created, forked }
     }
 
     /// Handles stops of all threads; false if there were none.
@@ -238,6 +245,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     fn adopt(&mut self, child: i32, creator: i32, parent: i32) {
         let process = process_of(child);
         self.created += 1;
+        self.forked += u32::from(process != parent);
         self.tasks.insert(child, process);
         if let Some(calls) = self.calls.get(&parent).copied() {
             self.calls.entry(process).or_insert(calls);
@@ -295,7 +303,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     /// Lets remaining tasks continue untraced.
     fn leave(&mut self) {
         for tid in self.tasks.keys().copied().filter(|tid| *tid != self.leader) {
-            pmu::perf::release(tid);
+            pmu::perf::release(tid, self.leader);
         }
     }
 }

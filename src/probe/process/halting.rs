@@ -46,12 +46,14 @@ pub struct Halting<'a> {
     pub halted: BTreeMap<i32, Resume>,
     /// Number of executed programs.
     pub executed: u32,
+    /// Number of signals to the threads.
+    pub signals: u32,
 }
 
 impl<'a> Halting<'a> {
     /// All tasks run.
     pub fn new(following: Following<'a, dyn Watcher + 'a>) -> Self {
-        Self { following, halted: BTreeMap::new(), executed: 0 }
+        Self { following, halted: BTreeMap::new(), executed: 0, signals: 0 }
     }
 
     /// Whether all tasks have ended.
@@ -71,14 +73,14 @@ impl<'a> Halting<'a> {
         let is_fit = |tid: &i32| Memory::open(*tid).is_ok_and(|memory| !may_restart(*tid, &memory));
         let is_own = |tid: &i32| self.following.tasks.get(tid) == Some(&process);
         let tid = self.halted.keys().copied().find(|tid| is_own(tid) && is_fit(tid))?;
-        Some(Tracee { tid, leader: 0, process, is_live: true })
+        Some(Tracee { tid, leader: self.following.leader, process, is_live: true })
     }
 
     /// Handles stops of running threads; false if there were none.
     pub fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.following.tasks.keys().copied().collect::<Vec<_>>() {
-            if let Some(event) = stop(tid, 0) {
+            if let Some(event) = stop(tid, self.following.leader) {
                 any = true;
                 if let Some(how) = self.handled(tid, event) {
                     resume(tid, how);
@@ -90,6 +92,7 @@ impl<'a> Halting<'a> {
 
     fn handled(&mut self, tid: i32, event: Stop) -> Option<Resume> {
         self.executed += u32::from(event == Stop::Exec);
+        self.signals += u32::from(matches!(event, Stop::Signal(_)));
         self.following.handled(tid, event)
     }
 
@@ -138,7 +141,7 @@ impl<'a> Halting<'a> {
         if !asked.contains(&tid) && ptrace::interrupt(Pid::from_raw(tid)).is_ok() {
             asked.insert(tid);
         }
-        let Some(event) = stop(tid, 0) else { return false };
+        let Some(event) = stop(tid, self.following.leader) else { return false };
         let Some(how) = self.handled(tid, event) else { return true };
         match event {
             Stop::Attached | Stop::GroupStop => drop(self.halted.insert(tid, how)),

@@ -12,6 +12,7 @@
 //! | `attached` | a live process, watched in a time window: all its threads traced, stopped, detached |
 //! | `halting` | stopping and resuming all threads, and why that fails |
 //! | `vacating` | unmapping our memory, unless contexts may return to it |
+//! | `untraced` | a command that runs untraced between windows |
 //! | `inject` | system calls in a stopped thread, restarted calls, blocked signals (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us, many mappings at once |
 
@@ -25,6 +26,7 @@ mod stepping;
 mod thread;
 mod traced;
 mod tracee;
+mod untraced;
 mod vacating;
 mod xstate;
 
@@ -36,4 +38,5 @@ pub use seize::{Living, shares};
 pub use thread::{Kind, Registers, change, registers};
 pub use traced::{Event, Traced};
 pub use tracee::{Tracee, seccomp};
+pub use untraced::Untraced;
 pub use xstate::{Vectors, vectors};

@@ -5,6 +5,7 @@ use super::memory::{Memory, stat, status};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::{Pid, gettid};
+use pmu::perf::Signals;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -82,6 +83,8 @@ pub struct Living {
     pub pid: i32,
     /// Start time: the number may be reused.
     started: u64,
+    /// Whether it is a child of this process, which awaits its end, and whose signals are for it, too.
+    is_child: bool,
 }
 
 impl Living {
@@ -89,9 +92,9 @@ impl Living {
     ///
     /// # Errors
     /// There is none, or it may not be traced.
-    pub fn find(pid: i32) -> Result<Self> {
+    pub fn find(pid: i32, is_child: bool) -> Result<Self> {
         let none = || Error::failed(format!("there is no process {pid}"));
-        let living = Self { pid, started: started(pid).ok_or_else(none)? };
+        let living = Self { pid, started: started(pid).ok_or_else(none)?, is_child };
         let tid = living.thread().ok_or_else(none)?;
         let refused = |errno| refused(&format!("process {pid}"), tid, errno);
         if other_tracer(tid).is_some() {
@@ -102,6 +105,19 @@ impl Living {
             Err(errno @ (Errno::EPERM | Errno::EACCES)) => Err(refused(errno)),
             Err(_) => Err(none()),
             Ok(_) => Ok(living),
+        }
+    }
+
+    /// The process whose end is awaited elsewhere; 0 if there is none.
+    pub fn leader(&self) -> i32 {
+        if self.is_child { self.pid } else { 0 }
+    }
+
+    /// A signal that ends a window, passed on to a child.
+    pub fn signal(&self, signals: &Signals) -> Option<i32> {
+        match self.is_child {
+            true => signals.forward(self.pid),
+            false => signals.next().map(|(signal, _)| signal),
         }
     }
 

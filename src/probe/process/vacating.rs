@@ -14,13 +14,13 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-/// Unmaps it, with all threads stopped; why some of it stays.
-pub fn vacate(halting: &mut Halting<'_>) -> Option<Obstacle> {
+/// Unmaps it, with all threads stopped, after a search for saved addresses if there `may_be` some; why some of it stays.
+pub fn vacate(halting: &mut Halting<'_>, may_be: bool) -> Option<Obstacle> {
     let all: Vec<i32> = halting.processes().into_keys().collect();
-    all.into_iter().find_map(|process| of_process(halting, process).err())
+    all.into_iter().find_map(|process| of_process(halting, process, may_be).err())
 }
 
-fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Obstacle> {
+fn of_process(halting: &mut Halting<'_>, process: i32, may_be: bool) -> Result<(), Obstacle> {
     let ranges = halting.following.follower.unused(process).ok_or(Obstacle::Leads)?;
     if ranges.is_empty() {
         return Ok(());
@@ -53,7 +53,8 @@ fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Obstacle> {
         Some(Stack { pointer: registers.rsp, control: registers.fs_base })
     };
     let stacks: Vec<Stack> = halting.halted.keys().filter_map(stack).collect();
-    if let Some(at) = holds(tracee.tid, &memory, &mappings, &ranges, &stacks)? {
+    let held = may_be.then(|| holds(tracee.tid, &memory, &mappings, &ranges, &stacks));
+    if let Some(at) = held.transpose()?.flatten() {
         return Err(Obstacle::Held(at));
     }
     match tracee.unmap(&memory, &mappings, &ranges) {

@@ -80,17 +80,20 @@ pub enum Purpose {
     Addresses,
     /// Latencies of loads.
     Latencies,
+    /// Outcomes of branches, addresses of loads and their latencies, in windows of one run.
+    Windows,
     /// So many runs that ended where a loop was entered, for the values there.
     EndedForValues(usize),
 }
 
-const NAMED: [Purpose; 6] = [
+const NAMED: [Purpose; 7] = [
     Purpose::Samples,
     Purpose::Counts,
     Purpose::Branches,
     Purpose::Values,
     Purpose::Addresses,
     Purpose::Latencies,
+    Purpose::Windows,
 ];
 
 /// As in documents.
@@ -103,6 +106,7 @@ impl fmt::Display for Purpose {
             Self::Values => "values",
             Self::Addresses => "addresses of loads",
             Self::Latencies => "latencies of loads",
+            Self::Windows => "branches and loads in windows",
             Self::EndedForValues(runs) => return write!(f, "{runs} for values"),
         })
     }

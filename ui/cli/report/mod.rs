@@ -358,11 +358,10 @@ fn write_evidence(path: &Path, evidence: &Evidence) -> Result<()> {
     }
 }
 
-/// Shows a step of the estimate that begins; the first says what all will take.
+/// Shows a step of the estimate that begins.
 fn show_step(step: &Step) {
-    match step.number {
-        // Stays in sight.
-        1 => note(&step.what),
-        _ => _ = progress::step(step),
+    match step.is_plan {
+        true => note(&step.what),
+        false => _ = progress::step(step),
     }
 }

@@ -148,8 +148,14 @@ fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {
     assert_shows("sampled-offer", &state);
     assert_eq!(types(&mut state, "e"), [Effect::Estimate]);
     assert_eq!(types(&mut state, "e"), [], "only once");
-    let step =
-        Step { what: "counts".into(), number: 2, of: 9, seconds_left: Some(17.2), runs: true };
+    let step = Step {
+        what: "counts".into(),
+        number: 2,
+        of: 9,
+        seconds_left: Some(17.2),
+        runs: true,
+        is_plan: false,
+    };
     arrives(&mut state, BackgroundResult::Estimating(step));
     assert_shows("sampled-estimating", &state);
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));

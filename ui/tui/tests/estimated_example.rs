@@ -159,7 +159,10 @@ pub fn sampled() -> State {
     bare.nodes.iter_mut().for_each(|node| node.value = None);
     arrives(&mut state, BackgroundResult::Report(Box::new(bare)));
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
-    arrives(&mut state, BackgroundResult::Offer("up to 5 further runs and about 24 s".into()));
+    arrives(
+        &mut state,
+        BackgroundResult::Offer("in further runs: the first counts, about 3 s".into()),
+    );
     state
 }
 

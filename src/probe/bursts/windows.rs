@@ -1,0 +1,119 @@
+//! Recordings of several kinds in one run of a command, which runs untraced but for windows: each has the probes of one
+//! kind, in turn, so that what one kind costs is not in what another one sees.
+
+use super::observing::{Observing, recorded_of};
+use super::request::{Pace, Recorded};
+use crate::facts::Function;
+use crate::patch::{Patcher, Target, Wanted, Window, targets, watched_again};
+use crate::plan::{Request, What};
+use crate::process::{Untraced, Watched};
+use pmu::Command;
+use pmu::perf::Signals;
+use std::sync::Arc;
+use std::time::Duration;
+use tma::Result;
+
+/// How windows are spread over a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Length of each.
+    pub length: Duration,
+    /// Time between two, on average, for which the command runs without probes.
+    pub pause: Duration,
+    /// The most of each kind.
+    pub most: usize,
+}
+
+/// Kinds of recordings of the same functions.
+pub struct Windows<'a> {
+    targets: Arc<[Target]>,
+    kinds: Vec<(Observing, Recorded)>,
+    signals: &'a Signals,
+}
+
+impl<'a> Windows<'a> {
+    /// Analyses the functions.
+    pub fn of(wanted: &[Wanted], signals: &'a Signals) -> Self {
+        Self { targets: targets(wanted, &[], signals), kinds: Vec::new(), signals }
+    }
+
+    /// Adds a kind, with the instructions of each function, by its index, and the pace in each window. Allocations are not
+    /// recorded: their probes make calls, which may last longer than a window.
+    pub fn add(&mut self, requests: &dyn Fn(usize, &Function) -> Vec<Request>, pace: Pace) {
+        let without_calls = |number: usize, function: &Function| {
+            let mut all = requests(number, function);
+            all.retain(|request| !matches!(request.what, What::Allocated { .. }));
+            all
+        };
+        let observing = Observing::new(&self.targets, &without_calls, pace, true);
+        let recorded = Recorded { observed: observing.unobserved(), ..Recorded::default() };
+        self.kinds.push((observing, recorded));
+    }
+
+    /// Runs the command once; what was recorded of each kind, in the order in which they were added. A window in which the
+    /// process cannot be stopped is left out.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn run(mut self, command: &Command, spread: Spread) -> Result<Vec<Recorded>> {
+        let mut running = match Untraced::start(command, self.signals)? {
+            Ok(running) => running,
+            Err(signal) => {
+                return Ok(self.kinds.iter().map(|_| Recorded::interrupted(signal)).collect());
+            }
+        };
+        for window in 0..spread.most * self.kinds.len() {
+            let pause = spread.pause.mul_f64(0.5 + spaced(window));
+            if !running.runs_for(pause) || !self.record(window, &mut running, spread.length) {
+                break;
+            }
+        }
+        let followed = running.end();
+        let whole = |(_, recorded): (Observing, Recorded)| Recorded {
+            wall: followed.wall,
+            exit: followed.exit,
+            interrupted: followed.interrupted,
+            remains: false,
+            ..recorded
+        };
+        Ok(self.kinds.into_iter().map(whole).collect())
+    }
+
+    /// Records the kind whose turn it is; whether there may be other windows.
+    fn record(&mut self, window: usize, running: &mut Untraced, length: Duration) -> bool {
+        let number = window % self.kinds.len();
+        let (observing, recorded) = &mut self.kinds[number];
+        let of = Window { pid: running.pid(), is_child: true, length, signals: self.signals };
+        let collect =
+            |patcher: Patcher<Observing>, watched: &Watched| recorded_of(patcher, watched);
+        match watched_again(&of, Arc::clone(&self.targets), observing.again(), &collect) {
+            Ok(Ok(found)) => {
+                running.interrupted = found.interrupted;
+                recorded.add(found);
+            }
+            Ok(Err(signal)) => running.interrupted = Some(signal),
+            // It is as it was: perhaps the next one.
+            Err(_) => {}
+        }
+        !recorded.remains
+    }
+}
+
+/// Numbers between 0 and 1 of which any that follow one another are far apart: multiples of the golden ratio.
+fn spaced(number: usize) -> f64 {
+    (number as f64 * 0.618_033_988_749_894_9).fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Program and pauses may have the same period: the pauses differ, and are right on average.
+    #[test]
+    fn pauses_differ_and_average_out() {
+        let all: Vec<f64> = (0..89).map(spaced).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!((mean - 0.5).abs() < 0.01, "{mean}");
+        assert!(all.windows(2).all(|two| (two[0] - two[1]).abs() > 0.3));
+    }
+}

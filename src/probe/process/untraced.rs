@@ -1,0 +1,63 @@
+//! A command that runs untraced, but for windows in which it is watched.
+
+use super::followed::{Followed, passed_on};
+use pmu::Command;
+use pmu::perf::{Child, Signals};
+use std::time::{Duration, Instant};
+use tma::Result;
+
+/// Poll interval.
+const POLL: Duration = Duration::from_millis(1);
+
+/// A command that has been started.
+pub struct Untraced<'a> {
+    child: Child,
+    signals: &'a Signals,
+    begin: Instant,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+}
+
+impl<'a> Untraced<'a> {
+    /// Starts it; `None` after a signal, which is its number.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        command: &Command,
+        signals: &'a Signals,
+    ) -> Result<std::result::Result<Self, i32>> {
+        if let Some((signal, _)) = signals.next() {
+            return Ok(Err(signal));
+        }
+        let mut child = Child::prepare(command)?;
+        child.start()?;
+        Ok(Ok(Self { child, signals, begin: Instant::now(), interrupted: None }))
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> i32 {
+        self.child.pid
+    }
+
+    /// Lets it run for a time; whether it still does, and was not interrupted.
+    pub fn runs_for(&mut self, time: Duration) -> bool {
+        let begin = Instant::now();
+        while begin.elapsed() < time && self.interrupted.is_none() && !self.child.has_ended() {
+            self.interrupted = passed_on(self.signals, self.child.pid, self.interrupted);
+            std::thread::sleep(POLL.min(time));
+        }
+        self.interrupted.is_none() && !self.child.has_ended()
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Followed {
+        while !self.child.has_ended() {
+            self.interrupted = passed_on(self.signals, self.child.pid, self.interrupted);
+            std::thread::sleep(POLL);
+        }
+        let wall = self.begin.elapsed();
+        let exit = self.child.reap().map(|(exit, _)| exit);
+        Followed { wall, exit, interrupted: self.interrupted, tasks: 0, processes: 0 }
+    }
+}
