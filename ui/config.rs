@@ -99,7 +99,7 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
         }
         Err(e) => {
             let what = format!("cannot read the config file {}", path.display());
-            let remedy = "`tdtool keys --toml > FILE` writes one with every setting";
+            let remedy = "`tdtool keys --toml` prints one with every setting";
             return Err(Error::usage(what).because(e).hint(remedy));
         }
     };

@@ -199,7 +199,7 @@ impl Share {
     }
 }
 
-/// The shares of all parts; their values sum to 1. By default no part has any of the time.
+/// The shares of all parts; their values, without `l1_bound`, sum to 1. By default no part has any of the time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// [`Part::Retiring`].

@@ -106,11 +106,11 @@ fn functions_that_run_longer_than_a_sample_have_the_tree_of_the_script() {
     assert!((of["interval_ns"].as_f64().expect("a time") - 1e6).abs() < 1e4, "{of}");
     assert!((of["smallest_share"].as_f64().expect("a share") - 30.0 / 5000.0).abs() < 1e-3);
     let text = report(&[&file]).stdout;
-    let row = text.lines().find(|l| l.contains("misses ") && l.contains('±')).expect("a row");
     let backend = tree(&document, "misses")["nodes"].as_array().expect("nodes");
     let backend = backend.iter().find(|n| n["id"] == "Backend_Bound").expect("the node");
     let shown = format!(" {:.1} % ±", 100.0 * backend["value"].as_f64().expect("a value"));
-    assert!(row.contains(&shown), "{row}, not {shown}");
+    let mut rows = text.lines().filter(|line| line.contains("misses "));
+    assert!(rows.any(|row| row.contains(&shown)), "no {shown}: {text}");
 }
 
 /// Each of 400,000 readings, with its eight counts, took 300 bytes until the end: 165 MB of addresses in all.
@@ -121,8 +121,8 @@ fn readings_are_not_kept() {
     let Some(file) = recorded(&folder, &script(phases, 8_000)) else { return };
     let text = within(110_000, "report", &file).succeeded().stdout;
     assert!(text.contains("· 4000"), "{text}");
-    let row = text.lines().find(|line| line.contains("misses ") && line.contains('±'));
-    assert!(row.is_some_and(|row| !row.contains("not trusted")), "{text}");
+    let rows = || text.lines().filter(|line| line.contains("misses ") && line.contains('±'));
+    assert!(rows().count() > 1 && rows().all(|row| !row.contains("not trusted")), "{text}");
 }
 
 #[test]

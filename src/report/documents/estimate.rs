@@ -103,7 +103,7 @@ pub struct RegionParts {
     pub shared: f64,
     /// The largest part, or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; their values sum to 1.
+    /// The parts; their values sum to 1, but for `l1_bound`, which is in another one.
     pub parts: Parts,
 }
 
@@ -140,7 +140,7 @@ pub struct Row {
     pub entries: Option<f64>,
     /// The largest part, or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; their values sum to 1.
+    /// The parts; their values sum to 1, but for `l1_bound`, which is in another one.
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,
