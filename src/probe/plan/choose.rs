@@ -69,30 +69,31 @@ impl Planned {
 /// Plans a count for every block of a function, with trampolines of puns in `room`. With `samples`
 /// of the blocks, hot blocks whose counts follow from others have no probe.
 pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
+    room.mark();
     let every = |_: Kind| true;
     let Some(samples) = samples else { return plan_of(function, room, &[], every) };
-    let before = room.clone();
     let all = plan_of(function, room, &[], every);
     let costs: Vec<Option<f64>> = all.placements.iter().map(Placement::cost).collect();
     let spare = spare(function, &costs, samples);
     if spare.is_empty() {
         return all;
     }
-    let mut again = before;
-    let fewer = plan_of(function, &mut again, &spare, every);
+    room.give_back();
+    let fewer = plan_of(function, room, &spare, every);
     let refused =
         |p: &Planned| p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count();
     // Another choice may take the bytes of a block that could be counted before.
     if refused(&fewer) > refused(&all) {
-        return all;
+        room.give_back();
+        return plan_of(function, room, &[], every);
     }
-    *room = again;
     fewer
 }
 
 /// As [`plan`], for code that has been running: every probe replaces one instruction, so that
 /// interrupted or calling code continues at the start of an instruction or jump.
 pub fn plan_live(function: &Function, room: &mut Room) -> Planned {
+    room.mark();
     plan_of(function, room, &[], |kind| kind != Kind::Multi)
 }
 

@@ -80,20 +80,22 @@ fn observe_with(
         let planning = Planning { function, requests, joined, is_allowed };
         planned(&planning, open.clone(), room, &length)
     };
-    let mut own = room.clone();
-    let (mut found, failed) = plan(&[], &mut own);
+    room.mark();
+    let (mut found, failed) = plan(&[], room);
     // Blocks too short for a jump may be executed after the block before, if nothing else leads
     // there.
     let joined: Vec<usize> =
         failed.iter().copied().filter(|block| follows(function, *block)).collect();
     if !joined.is_empty() {
-        let mut other = room.clone();
-        let (again, _) = plan(&joined, &mut other);
+        room.give_back();
+        let (again, _) = plan(&joined, room);
         if again.refused.len() < found.refused.len() {
-            (found, own) = (again, other);
+            found = again;
+        } else {
+            room.give_back();
+            (found, _) = plan(&[], room);
         }
     }
-    *room = own;
     found.refused.extend(nowhere);
     found
 }

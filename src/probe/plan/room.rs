@@ -23,6 +23,8 @@ pub struct Room {
     is_wide: bool,
     /// Pages with trampolines: start → end of the last trampoline.
     pages: BTreeMap<u64, u64>,
+    /// Pages that were changed since [`Self::mark`], and what they had before.
+    changed: Vec<(u64, Option<u64>)>,
 }
 
 impl Room {
@@ -57,7 +59,7 @@ impl Room {
         for (page, used) in used.map(|(page, used)| (*page, *used)) {
             let at = used.max(window.start);
             if at < window.end && at + length <= page + PAGE {
-                self.pages.insert(page, at + length);
+                self.fill(page, at + length);
                 return Some(at);
             }
         }
@@ -70,12 +72,32 @@ impl Room {
                 continue;
             }
             if at + length <= page + PAGE && !self.pages.contains_key(&page) {
-                self.pages.insert(page, at + length);
+                self.fill(page, at + length);
                 return Some(at);
             }
             at = page.checked_add(PAGE)?;
         }
         None
+    }
+
+    fn fill(&mut self, page: u64, end: u64) {
+        let before = self.pages.insert(page, end);
+        self.changed.push((page, before));
+    }
+
+    /// Marks what is taken now, for [`Self::give_back`].
+    pub fn mark(&mut self) {
+        self.changed.clear();
+    }
+
+    /// Gives back all that was taken since the mark.
+    pub fn give_back(&mut self) {
+        while let Some((page, before)) = self.changed.pop() {
+            match before {
+                Some(end) => self.pages.insert(page, end),
+                None => self.pages.remove(&page),
+            };
+        }
     }
 
     /// The first free page from `page` on.
@@ -194,6 +216,12 @@ mod tests {
         );
         assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
         // Spare ranges are taken if nothing else will do.
+        room.mark();
+        assert_eq!(room.take(0x1010, 0x1000, LONGEST), Some(0x1010 + 2 * LONGEST));
+        assert_eq!(room.take(0x8000, 1, LONGEST), Some(0x8000));
+        room.give_back();
+        assert_eq!(room.pages().collect::<Vec<_>>(), [0x1000, 0x2000]);
+        assert_eq!(room.take(0x1010, 0x1000, LONGEST), Some(0x1010 + 2 * LONGEST));
         let mut room =
             Room::new(std::iter::once(0x1000..0x2000), 0).sparing(std::iter::once(0x5000..0x6000));
         assert_eq!(room.take(0x5000, 0x100, LONGEST), None);
