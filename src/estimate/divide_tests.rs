@@ -16,6 +16,7 @@ fn evidence() -> Evidence {
         latency: 0.0,
         loads: Ok(Loads::default()),
         fetch: 0.0,
+        translation: 0.0,
     }
 }
 
@@ -240,6 +241,18 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.55);
     assert_eq!(parts.of(Part::Unexplained).reason, Some(Reason::given("no probe")));
+}
+
+/// By hand: fetching can take 40 cycles of the 70 that are left, or 60 with translation, which leaves 10 to loads.
+#[test]
+fn translation_only_widens_what_fetching_can_take() {
+    let of = |loads: f64| {
+        let loads = Loads { at_most: Interval::exact(loads), ..Loads::default() };
+        divide(&Evidence { fetch: 40.0, translation: 20.0, loads: Ok(loads), ..evidence() })
+    };
+    let fetch = of(0.0).of(Part::FetchLatency).interval();
+    assert!((fetch.value - 0.4).abs() < 1e-9 && fetch.high >= 0.6, "{fetch:?}");
+    assert_eq!(value(&of(400.0), Part::MemoryBound), 0.1);
 }
 
 /// By hand: fetching can take 90 cycles of the 70 that are left: a quarter less, 52, and the 4 that the time may be less.

@@ -294,6 +294,8 @@ pub struct Evidence {
     pub loads: Result<Loads, Reason>,
     /// The most that fetching its code from beyond the first cache can cost; 0 where the hot code fits.
     pub fetch: f64,
+    /// The most that translating the addresses of its code can cost beyond that; 0 where the first TLB maps it.
+    pub translation: f64,
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(crate) struct Rest {
     /// The most that loads can take of which nothing was measured.
     loads: f64,
     fetch: f64,
-    /// With that of code that was not measured in isolation.
+    /// With that of code that was not measured in isolation, and translation of addresses.
     every_fetch: f64,
     /// The most that mispredictions can take of which the number or the cost is not known.
     mispredicted: f64,
@@ -58,7 +58,7 @@ impl Rest {
                 sum.carried += loads.carried.value / time;
             }
             sum.fetch += if is_alone { one.fetch / time } else { 0.0 };
-            sum.every_fetch += one.fetch / time;
+            sum.every_fetch += (one.fetch + one.translation) / time;
             if let (Ok(found), true) = (&one.isolated, one.other_values) {
                 sum.values += (one.cycles.value - found.cycles.value).max(0.0) / time;
             }

@@ -19,6 +19,7 @@ fn evidence() -> Evidence {
         latency: 0.0,
         loads: Ok(Loads::default()),
         fetch: 0.0,
+        translation: 0.0,
     }
 }
 
@@ -171,6 +172,7 @@ prop_compose! {
                 unknown: 0.0,
             }),
             fetch,
+            translation: fetch / 2.0,
         }
     }
 }

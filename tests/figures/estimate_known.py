@@ -4,7 +4,7 @@
   CARGO_PROFILE_DEV_DEBUG=0 cargo build && python3 tests/figures/estimate_known.py --tool target/debug/tdtool --set seen
 
 Labels are in tests/figures/estimate_labels.csv, written before the first run; programs in tests/figures/programs/estimate.c
-and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged. Where a program has a control, which does the same work without the bottleneck, the true share of the
+and flat.c (judged as a whole), and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged. Where a program has a control, which does the same work without the bottleneck, the true share of the
 bottleneck is 1 - (time of the control) / (time of the program).
 """
 
@@ -19,6 +19,7 @@ from common import arguments, need, rows, table
 
 SOURCE = "tests/figures/programs/estimate.c"
 SYSTEM = "tests/figures/programs/system.c"
+FLAT = "tests/figures/programs/flat.c"
 LABELS = "tests/figures/estimate_labels.csv"
 OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-vectorize", "-msse4.2"]
 PARTS = ["retiring", "bad_speculation", "fetch_bandwidth", "fetch_latency", "core_bound", "memory_bound", "unexplained"]
@@ -27,7 +28,7 @@ CHAIN, BRANCH = ("fp_chain", "k_fpchain", "core_bound"), ("misp50", "k_branch", 
 CHASE, GATHER = ("dram_chase", "k_chase", "memory_bound"), ("dram_gather", "k_gather", "memory_bound")
 MIXED = {"mix_chain_misp": [CHAIN, BRANCH], "mix_chase_chain": [CHASE, CHAIN], "mix_three": [CHAIN, BRANCH, GATHER]}
 # (the control of "search" is as random as its program: it was meant to be none)
-NO_CONTROL = {"search", "divide", "port", "forward", "retire", "sqrt", "mul_chain", "crc"}
+NO_CONTROL = {"flat_chain", "flat_small", "search", "divide", "port", "forward", "retire", "sqrt", "mul_chain", "crc"}
 
 
 def times(program, kind, mode, size, rounds=3):
@@ -98,14 +99,14 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--set", default="seen", help="seen, aside, built-in or system (default seen)")
+    parser.add_argument("--set", default="seen", help="seen, aside, flat, built-in or system (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
     parser.add_argument("--global", dest="globals", default="", metavar="TEXT",
                         help="options of every command, such as --global=--no-table")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
-    need(args.tool, SOURCE, SYSTEM, LABELS)
+    need(args.tool, SOURCE, SYSTEM, FLAT, LABELS)
     body, verdicts, off = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         if args.set == "system":
@@ -117,6 +118,9 @@ def main():
             if label["set"] != args.set or args.only and kind not in args.only.split(","):
                 continue
             name, *control = kind.split()
+            if args.set == "flat":
+                program = f"{folder}/{kind}"
+                subprocess.run(["gcc", "-O2", "-g", f"-D{kind}", "-o", program, FLAT], check=True)
             command = [program, kind, "normal", str(args.size)]
             if args.set == "built-in":
                 command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
@@ -144,6 +148,8 @@ def main():
             if args.set == "built-in":
                 wanted = [row for row in document["loops"] + document["functions"] if not row["name"].startswith("[")]
                 wanted = sorted(wanted, key=lambda row: -row["share"])
+            if args.set == "flat":
+                wanted = [document["program"]]
             if not wanted:
                 body.append([kind, label["bottleneck"], "undecided", "not covered", "", f"{cost:.1f}"])
                 verdicts.append("undecided")

@@ -11,6 +11,7 @@ mod estimate;
 mod estimate_windows;
 mod exports;
 mod field;
+mod flat;
 mod gate;
 mod hot_code;
 mod hot_rows;

@@ -148,6 +148,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         plain: args.plain,
         loads: args.loads,
         loads_of: None,
+        branches_of: None,
         rarest: 0.0,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },

@@ -211,6 +211,7 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
         plain: false,
         loads: true,
         loads_of: None,
+        branches_of: None,
         rarest: 0.0,
         values: None,
         branches: None,

@@ -6,6 +6,7 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use pmu::Command;
 use pmu::perf::cannot_start;
+use probe::count::Wanted;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -39,11 +40,23 @@ pub struct CountAsk {
     pub values: Option<Vec<u64>>,
     /// Whether mispredictions are modelled, on this core, from a further run or window.
     pub branches: Option<Arc<Core>>,
+    /// Only those of functions that begin in this code.
+    pub branches_of: Option<Places>,
     /// Branches that go one way in a smaller share of their executions are not recorded; if it is above 0, trips are not
     /// either.
     pub rarest: f64,
     /// Called before each run or window.
     pub watch: Option<Callback<Step>>,
+}
+
+impl CountAsk {
+    /// Whether mispredictions are modelled in this function.
+    pub(super) fn has_branches_of(&self, of: &Wanted) -> bool {
+        self.branches_of.as_ref().is_none_or(|all| {
+            let mut own = all.get(&of.path).into_iter().flatten();
+            own.any(|range| range.contains(&of.range.start))
+        })
+    }
 }
 
 /// Side effects of tracing a program.

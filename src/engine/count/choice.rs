@@ -272,7 +272,9 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
     let mut row = |of: &Hot| {
         let (function, reason) = match named(of, &mut files) {
             Ok((name, wanted)) => {
-                match counted.iter_mut().find(|known| known.wanted == wanted) {
+                let is_it =
+                    |known: &Wanted| known.range == wanted.range && known.path == wanted.path;
+                match counted.iter_mut().find(|known| is_it(&known.wanted)) {
                     Some(known) => known.samples.extend(&of.blocks),
                     None => {
                         let (name, samples) = (name.clone(), of.blocks.clone());

@@ -132,7 +132,9 @@ impl First {
             }
             let found = match (kind, &ask.branches, &ask.values) {
                 (Kind::Branches, Some(core), _) => {
-                    mispredicted::enter(document, subject, &functions, core, ask.rarest)
+                    let own = functions.iter().copied().filter(|(_, of)| ask.has_branches_of(of));
+                    let own: Vec<_> = own.collect();
+                    mispredicted::enter(document, subject, &own, core, ask.rarest)
                 }
                 (Kind::Values, _, Some(at)) => {
                     values::enter(document, subject, &functions, counts, at)

@@ -8,6 +8,7 @@ use crate::steps::{self, Subject};
 use pmu::perf::Signals;
 use probe::bursts::{Pace, Recorded, Spread, Windows};
 use probe::count::{Counts, Wanted};
+use probe::facts::Function;
 use report::documents::Purpose;
 use std::collections::BTreeMap;
 use tma::Result;
@@ -48,7 +49,11 @@ impl First {
         let of_each = |pace: Pace| Pace { bursts: (pace.bursts / spread.most).max(1), ..pace };
         let branches = ask.branches.as_ref().map(|core| {
             let asked = mispredicted::Asked::new(document, &functions, ask.rarest);
-            windows.add(&|number, function| asked.requests(number, function), of_each(BRANCHES));
+            let requests = |number: usize, function: &Function| match wanted.get(number) {
+                Some(of) if ask.has_branches_of(of) => asked.requests(number, function),
+                _ => Vec::new(),
+            };
+            windows.add(&requests, of_each(BRANCHES));
             (asked, core)
         });
         let loads = ask.loads.then(|| {

@@ -1,6 +1,7 @@
 //! A question for an estimate, and what is known before its further runs: the hot functions, the width and clock of
 //! the core. Also the progress of all runs, and their end after a signal.
 
+use super::few::{self, Few};
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
 use crate::steps::{Callback, Left, Step, Times};
@@ -78,6 +79,17 @@ pub(super) struct Functions {
     pub flows: Vec<Option<Arc<Flow>>>,
     /// Share of the kernel.
     pub kernel: f64,
+    /// Other functions, if these are too many to analyse each.
+    pub few: Option<Few>,
+}
+
+impl Functions {
+    /// All functions to count.
+    pub fn counted(&self) -> Hottest {
+        let mut all = self.hot.clone();
+        all.functions.extend(self.few.iter().flat_map(|few| few.functions.iter().cloned()));
+        all
+    }
 }
 
 /// Chooses them.
@@ -104,7 +116,9 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
             hot.functions.push(of);
         }
     }
-    Functions { hot, flows, kernel }
+    let most = held < SHARE * user;
+    let few = most.then(|| few::choose(profile, &mut hot, &mut flows)).flatten();
+    Functions { hot, flows, kernel, few }
 }
 
 /// Most measurements of the core clock until nothing else runs.

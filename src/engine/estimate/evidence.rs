@@ -6,7 +6,6 @@ use super::further::{Counted, Uncounted};
 use super::isolated::{Found, Unmeasured};
 use super::latency::{self, Accesses, Footprint};
 use super::pieces::{Function, Kind, PieceOf};
-use super::schedule;
 use crate::steps::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
@@ -14,6 +13,7 @@ use isa::code::Inst;
 use isa::deps::Code;
 use report::documents::count::Modelled;
 use report::documents::estimate::Values;
+use report::documents::evidence::Tail;
 use std::fmt;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ const EXTRA_SLOTS: f64 = 0.2;
 /// Relative error of the modelled cost of a misprediction (docs/results/accuracy.md).
 const PENALTY_ERROR: f64 = 0.15;
 /// Standard deviations of an interval.
-const DEVIATIONS: f64 = 2.0;
+pub(super) const DEVIATIONS: f64 = 2.0;
 
 /// Facts that all pieces share, with the counts of runs.
 pub(super) struct Context<'a> {
@@ -43,6 +43,8 @@ pub(super) struct Context<'a> {
     pub loads_of: Places,
     /// Where what mispredicted indirect calls cost is sampled.
     pub callee_costs: CalleeCosts,
+    /// Functions with few samples each.
+    pub tail: Option<Tail>,
 }
 
 impl<'a> Context<'a> {
@@ -57,6 +59,7 @@ impl<'a> Context<'a> {
             footprint: Footprint::default(),
             loads_of: Places::default(),
             callee_costs: CalleeCosts::default(),
+            tail: None,
         }
     }
 
@@ -75,6 +78,7 @@ impl<'a> Context<'a> {
             ..found.evidence
         };
         let is_loop = matches!(piece.kind, Kind::Loop(_));
+        let fetch = self.footprint.cost(at);
         Evidence {
             cycles: Interval::relative(self.shared.cycles * share, error)
                 .widened(self.shared.clock.error),
@@ -84,12 +88,13 @@ impl<'a> Context<'a> {
                 .map_err(Reason::given),
             mispredicted: self.mispredicted(at, Branches::All),
             isolated: isolated.as_ref().map(scaled).map_err(|why| Reason::given(why.clone())),
-            other_values: schedule::divides(at)
+            other_values: at.divides()
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
             is_loop,
             latency: function.waits(&piece.blocks),
             loads: self.loads(at, is_loop).map_err(Reason::given),
-            fetch: self.footprint.cost(at),
+            fetch: fetch.caches,
+            translation: fetch.translation,
         }
     }
 
@@ -115,7 +120,7 @@ impl<'a> Context<'a> {
         (latency::named(&accesses, count), latency::walks(&accesses, count))
     }
 
-    fn accesses(&self, at: PieceOf) -> Accesses<'_> {
+    pub fn accesses(&self, at: PieceOf) -> Accesses<'_> {
         let PieceOf { function, piece } = at;
         let mut all = Accesses::default();
         for block in &piece.blocks {
@@ -150,6 +155,11 @@ impl<'a> Context<'a> {
             Interval::relative(value, UOP_TABLE_ERROR).plus(Interval::new(0.0, -less, more));
         let (low, high) = (width.value / width.high, width.value / width.low);
         Ok(Interval::new(found.value, found.low * low, found.high * high))
+    }
+
+    /// Cycles that the µops of an execution of a block take at the core's full width.
+    pub fn retired(&self, function: &Function, block: usize) -> f64 {
+        self.slots(function, block).value / self.shared.width.value
     }
 
     /// Issue slots of a block.

@@ -2,6 +2,7 @@
 
 use super::ask::{EstimateAsk, Functions};
 use crate::count::{CountAsk, First};
+use crate::hot::hottest::Hottest;
 use crate::steps::Places;
 use pmu::perf::Signals;
 use probe::bursts::Spread;
@@ -11,7 +12,7 @@ use report::documents::estimate::Run;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
-use tma::{Address, Result};
+use tma::Result;
 
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
 const RAREST: f64 = 1e-3;
@@ -28,6 +29,8 @@ pub(super) struct Further {
     ask: CountAsk,
     signals: Signals,
     first: First,
+    /// The hot functions, if others are counted, too.
+    hot: Option<Hottest>,
     /// Runs for values.
     pub values: Option<Run>,
     /// The signal that interrupted one.
@@ -46,29 +49,32 @@ impl Further {
             process: ask.process,
             modules: Vec::new(),
             functions: Vec::new(),
-            hot: Some(found.hot.clone()),
+            hot: Some(found.counted()),
             plain: false,
             loads: false,
             loads_of: None,
             values: None,
             branches: None,
+            branches_of: None,
             rarest: RAREST,
             watch: None,
         };
         let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
-        Ok(Self { ask, signals, first, values: None, interrupted })
+        let hot = found.few.as_ref().map(|_| found.hot.clone());
+        Ok(Self { ask, signals, first, hot, values: None, interrupted })
     }
 
-    /// Records mispredictions.
+    /// Records mispredictions, of functions that begin in some code, if that is given.
     ///
     /// # Errors
     /// The command cannot be started or traced.
-    pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
-        self.run(&CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() })
+    pub fn branches(&mut self, ask: &EstimateAsk, of: Option<Places>) -> Result<()> {
+        let branches = Some(ask.model.core.clone());
+        self.run(&CountAsk { branches, branches_of: of, ..self.ask.clone() })
     }
 
-    /// Records branches, and loads of some code, as far as wanted, in windows of one run; what of these saw enough.
+    /// Records branches, of functions that begin in some code, if that is given, and loads of other code, as far as wanted, in windows of one run; what of these saw enough.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -76,13 +82,14 @@ impl Further {
         &mut self,
         ask: &EstimateAsk,
         wanted: Wanted,
-        loads_of: &Places,
+        (branches_of, loads_of): (Option<Places>, Places),
         spread: Spread,
     ) -> Result<Wanted> {
         let asked = CountAsk {
             branches: wanted.branches.then(|| ask.model.core.clone()),
             loads: wanted.loads,
-            loads_of: Some(loads_of.clone()),
+            branches_of,
+            loads_of: Some(loads_of),
             ..self.ask.clone()
         };
         let found = self.first.in_windows(&asked, &self.signals, spread)?;
@@ -127,7 +134,7 @@ impl Further {
         self.interrupted.is_some()
     }
 
-    /// Counts once more: whether both runs entered all blocks equally often; `None` if it was interrupted.
+    /// Counts once more: whether both runs did the same; `None` if it was interrupted.
     ///
     /// # Errors
     /// As [`Further::branches`].
@@ -137,7 +144,9 @@ impl Further {
         let cost = second.document.cost.iter().filter(|cost| cost.run == Purpose::Counts).cloned();
         self.first.document.cost.extend(cost);
         let is_whole = self.interrupted.is_none();
-        Ok(is_whole.then(|| same(self.counts(), &second.document)))
+        let hot = &self.hot;
+        let is_hot = |module: &str, at| hot.as_ref().is_none_or(|hot| hot.has(module, at));
+        Ok(is_whole.then(|| same(self.counts(), &second.document, &is_hot)))
     }
 
     /// The counts so far.
@@ -169,15 +178,25 @@ impl Further {
     }
 }
 
-/// Whether two runs entered all blocks equally often.
-fn same(one: &Count, other: &Count) -> bool {
-    let sorted = |count: &Count| {
-        let row = |row: &BlockRow| (row.module.clone(), row.start, row.count);
-        let mut rows: Vec<(String, Address, u64)> = count.blocks.iter().map(row).collect();
-        rows.sort();
-        rows
-    };
-    sorted(one) == sorted(other)
+/// Instructions that two runs may execute differently in functions with few samples each, relative: a program prints
+/// its time, say.
+const ALIKE: f64 = 0.01;
+
+/// Whether two runs entered all blocks of hot functions equally often, and others about so.
+fn same(one: &Count, other: &Count, is_hot: &dyn Fn(&str, u64) -> bool) -> bool {
+    let row = |row: &BlockRow| ((row.module.clone(), row.start), (row.count, row.instructions));
+    let of = |count: &Count| count.blocks.iter().map(row).collect::<BTreeMap<_, _>>();
+    let (one, other) = (of(one), of(other));
+    let (mut all, mut different) = (0.0, 0.0);
+    for (place, (count, instructions)) in &one {
+        let again = other.get(place).map_or(0, |(count, _)| *count);
+        all += *count as f64 * *instructions as f64;
+        different += count.abs_diff(again) as f64 * *instructions as f64;
+        if *count != again && is_hot(&place.0, place.1.0) {
+            return false;
+        }
+    }
+    one.len() == other.len() && different <= ALIKE * all
 }
 
 /// Why the entries of a block are not known.
@@ -260,6 +279,12 @@ impl<'a> Counted<'a> {
                 None => Uncounted::NotProbed,
             }),
         }
+    }
+
+    /// Whether any block in a range was entered.
+    pub fn ran(&self, module: &str, range: Range<u64>) -> bool {
+        let mut own = self.blocks.get(module).into_iter().flat_map(|all| all.range(range.clone()));
+        own.any(|(_, (_, count))| *count > 0)
     }
 
     /// How often an edge was taken.

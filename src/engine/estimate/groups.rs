@@ -327,6 +327,7 @@ mod tests {
             latency: 0.0,
             loads: Ok(Loads::default()),
             fetch: 0.0,
+            translation: 0.0,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::loop_path::{body, decoded};
 use bench::bound_names::{DEPENDENCY, FRONT_END, SLOTS, WIDTH};
 use bench::{BlockMeasurer, Class, Measurement, NoPath, Options, Status};
 use estimate::{BoundBy, Interval, Isolated, Reason};
-use isa::code::Block;
+use isa::code::{Block, NothingLeft};
 use report::documents::estimate::Values;
 use std::fmt;
 use std::time::Duration;
@@ -23,11 +23,13 @@ const LOOP_ERROR: f64 = 0.05;
 /// Relative error of a path without its jumps, or of several.
 const PATH_ERROR: f64 = 0.1;
 /// Relative error of a block among others that run beside it.
-const BLOCK_ERROR: f64 = 0.3;
+pub(super) const BLOCK_ERROR: f64 = 0.3;
 /// Further relative error of a measurement that is not stable.
 const UNSTABLE_ERROR: f64 = 0.25;
 /// Share of the time from which on a bound explains it.
 const EXPLAINS: f64 = 0.9;
+/// Cycles of a taken branch: current cores predict and fetch one a cycle or every second one.
+const TAKEN: Interval = Interval { value: 1.0, low: 0.0, high: 2.0 };
 /// Number of blocks that are measured for many.
 const SAMPLE: usize = 5;
 
@@ -211,7 +213,11 @@ impl<'a> Isolation<'a> {
         Ok(average(&all).map(|found| found.widened(PATH_ERROR)))
     }
 
-    fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
+    /// Measures a block.
+    ///
+    /// # Errors
+    /// As [`Self::piece`].
+    pub fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
         self.bytes(&function.bytes(block), function.range(block).start)
     }
 
@@ -255,6 +261,7 @@ impl<'a> Isolation<'a> {
         };
         let block = match block.without_exit() {
             Ok((block, _)) => block,
+            Err(NothingLeft::Only(_)) => return Ok(Ok(Found::jump())),
             Err(why) => return Ok(Err(Unmeasured::NoResult(Some(Reason::given(why))))),
         };
         let (address, progress) = (Some(address), self.interrupt.measurement.clone());
@@ -278,6 +285,12 @@ impl<'a> Isolation<'a> {
 }
 
 impl Found {
+    /// A block of a call, jump or return only.
+    fn jump() -> Self {
+        let evidence = Isolated { cycles: TAKEN, bound: BoundBy::FrontEnd, loads: 0.0 };
+        Self { evidence, bound: None, values: Values::MadeUp(None) }
+    }
+
     fn widened(mut self, error: f64) -> Self {
         self.evidence.cycles = self.evidence.cycles.widened(error);
         self

@@ -2,17 +2,19 @@
 //! before all of them are complete, and the document of evidence with everything that an estimate is computed from.
 
 use super::ask::{EstimateAsk, Functions, Shared};
+use super::few::without;
 use super::further::{Counted, Wanted};
 use super::isolated::{Found, Unmeasured};
 use super::pieces::Function;
+use super::tail::Pooled;
 use crate::steps::{Callback, Places};
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Annotated;
 use report::documents::Report;
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
-    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
-    Why,
+    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, Tail,
+    To, Why,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -37,6 +39,8 @@ pub(super) struct Recorded {
     pub places: Places,
     /// Nothing was left that loads could explain.
     pub is_explained: bool,
+    /// Functions with few samples each.
+    pub tail: Option<Tail>,
 }
 
 /// Inputs of the document, beside counts and measurements.
@@ -44,6 +48,8 @@ pub(super) struct Known<'a> {
     pub shared: &'a Shared<'a>,
     pub found: &'a Functions,
     pub functions: &'a [Function],
+    /// Functions with few samples each, unless evidence is read again.
+    pub pooled: Option<&'a Pooled>,
     pub command: &'a [String],
     /// The program's name.
     pub name: &'a str,
@@ -134,7 +140,11 @@ pub(super) fn kept(
             functions: hot.functions.iter().map(hot_code).collect(),
         },
         functions,
-        count: of.counted.count.clone(),
+        count: match &of.recorded.tail {
+            Some(_) => without(of.counted.count, hot),
+            None => of.counted.count.clone(),
+        },
+        tail: of.recorded.tail.clone(),
         isolated: alone(known.functions, of.isolated),
         recorded: records(of.recorded),
         runs: document.runs.clone(),

@@ -16,6 +16,9 @@
 //! | `latency` | costs of its loads and stores, and of fetching it |
 //! | `callees` | mispredictions, also of indirect calls, whose cost is sampled in the callee, too |
 //! | `groups` | evidence of pieces → parts: loops, other blocks as one group, marked regions |
+//! | `few` | functions with few samples each |
+//! | `tail` | their counts, and blocks that stand for all |
+//! | `pooled` | their evidence as one |
 //! | `rows` | all measurements → the document and its rows, live or replayed |
 //! | `listing` | instructions and source lines of the rows, with their parts |
 //! | `words` | the bottleneck in a sentence, its grounds, the next step |
@@ -25,6 +28,7 @@
 mod ask;
 mod callees;
 mod evidence;
+mod few;
 mod further;
 mod groups;
 mod isolated;
@@ -32,11 +36,13 @@ mod known;
 mod latency;
 mod listing;
 mod pieces;
+mod pooled;
 mod recording;
 mod redacted;
 mod replay;
 mod rows;
 mod schedule;
+mod tail;
 mod windows;
 mod words;
 
@@ -45,6 +51,7 @@ pub use crate::steps::{Callback, Step};
 use crate::steps::{Left, cost_of_process};
 pub use ask::EstimateAsk;
 use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, width};
+use evidence::Context;
 use further::{Counted, Further};
 use isa::deps::Analyser;
 use isa::ports::Ports;
@@ -64,6 +71,8 @@ use report::documents::evidence::Evidence;
 use report::documents::{Purpose, Report};
 use rows::evaluate;
 use schedule::{Alone, isolation};
+use std::time::Duration;
+use tail::Pooled;
 use tma::{Error, Result};
 
 /// Why there is no tree.
@@ -111,7 +120,8 @@ pub fn estimate(
     let name = report.subject.join(" ");
     let (command, name) = (command.as_slice(), name.as_str());
     let early = |shared: &Shared, document: &Estimate, profile: &mut Profile, why: &str| {
-        let known = Known { shared, found: &found, functions: &[], command, name, ask };
+        let functions = &[];
+        let known = Known { shared, found: &found, functions, pooled: None, command, name, ask };
         keep_early(&known, report, document, profile, why);
     };
     progress.begin("counts", counts);
@@ -137,11 +147,15 @@ pub fn estimate(
     }
     let counted = Counted::new(further.counts());
     let functions = functions(&found, &counted, &ask.model);
-    let known = Known { shared: &shared, found: &found, functions: &functions, command, name, ask };
+    let context = Context::new(&shared, &counted);
+    let pooled = found.few.as_ref().and_then(|few| Pooled::of(few, &context));
+    let tail = pooled.as_ref().map(|pooled| pooled.counted(&functions, &context, &ask.model));
+    let (pooled, functions) = (pooled.as_ref(), functions.as_slice());
+    let known = Known { shared: &shared, found: &found, functions, pooled, command, name, ask };
     progress.times.counted = further.seconds_of(Purpose::Counts);
     progress.planned = known.planned(&further, progress.times);
     let mut shown = Shown::new(ask.so_far.clone());
-    let none = Recorded::default();
+    let mut none = Recorded { tail, ..Recorded::default() };
     shown.show(true, || known.so_far(profile, &further, &counted, &Isolations::new(), &none));
     let alone = interruptible(further.signals(), |interrupt| {
         isolation(&known, &mut progress, interrupt, &mut |measured| {
@@ -149,14 +163,27 @@ pub fn estimate(
         })
     })?;
     let Alone { measured: isolated, own, interrupted } = alone;
+    if let (Some(pooled), Some(tail)) = (pooled, &mut none.tail) {
+        let most = Duration::from_secs_f64(plain).max(schedule::TIME);
+        progress.begin_apart(pooled::MEASURING, progress.planned);
+        interruptible(further.signals(), |interrupt| {
+            pooled.measure(tail, &ask.model, most, interrupt)
+        })?;
+    }
     let values = own.spent();
     further.values = values.clone();
     let before = further.runs().len();
-    let recorded =
-        known.record(&mut further, &isolated, &mut progress, &mut document, &mut |further, of| {
+    let recorded = known.record(
+        &mut further,
+        &isolated,
+        &mut progress,
+        &mut document,
+        none.tail.clone(),
+        &mut |further, of| {
             let counted = &Counted::new(further.counts());
             shown.show(true, || known.so_far(profile, further, counted, &isolated, of));
-        });
+        },
+    );
     document.runs.extend(further.runs());
     let counted = Counted::new(further.counts());
     let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
@@ -165,7 +192,7 @@ pub fn estimate(
         .is_some()
         .then(|| kept(&known, report, &document, measured, &mut of_profile(profile)));
     let groups = evaluate(&known, &mut document, measured, &mut of_profile(profile));
-    document.regions = groups::regions(profile, &functions, &groups);
+    document.regions = groups::regions(profile, functions, &groups);
     let mut last = Vec::new();
     if further.interrupted.is_some() {
         last.push(missing(&recorded, interrupted, isolated.len()));

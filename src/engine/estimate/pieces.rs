@@ -76,6 +76,12 @@ pub(super) struct PieceOf<'a> {
 }
 
 impl PieceOf<'_> {
+    /// Whether there are divisions or roots, whose time depends on their operands.
+    pub fn divides(self) -> bool {
+        let mut all = self.piece.blocks.iter().flat_map(|block| self.function.instructions(*block));
+        all.any(|(_, inst)| inst.divides())
+    }
+
     /// The first address of its first block; of a loop of its head.
     pub fn start(self) -> u64 {
         let head = match self.piece.kind {
@@ -317,7 +323,7 @@ fn take_most(open: &mut Vec<Path>) -> Option<Path> {
 }
 
 /// Cycles of the longest path of dependencies through instructions, with loads that hit the first cache.
-fn longest(bytes: &[u8], analyser: &mut Analyser, core: &Core) -> f64 {
+pub(super) fn longest(bytes: &[u8], analyser: &mut Analyser, core: &Core) -> f64 {
     let Ok(code) = deps::Code::of_bytes(bytes, core.facts()) else { return 0.0 };
     let settings =
         Settings { window: Window::of(core).entries, runs: 1, initial_values: Vec::new() };

@@ -9,13 +9,16 @@ use super::groups::{Waits, group_time, sum_calls};
 use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
+use super::pooled::evidence;
 use super::rows;
+use super::tail::Pooled;
 use super::windows::spread;
 use crate::steps::{Left, Places, Times};
-use estimate::Part;
+use estimate::{Part, divide_all};
 use profile::hot::Profile;
 use report::documents::Purpose;
 use report::documents::estimate::{Estimate, Run};
+use report::documents::evidence::Tail;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -87,6 +90,7 @@ impl Known<'_> {
         isolated: &Isolations,
         progress: &mut Progress,
         document: &mut Estimate,
+        tail: Option<Tail>,
         after: &mut dyn FnMut(&Further, &Recorded),
     ) -> Recorded {
         let Times { plain, counted } = progress.times;
@@ -96,19 +100,22 @@ impl Known<'_> {
             error.is_none()
         };
         let mut left = progress.planned;
-        let mut of = Recorded::default();
+        let mut of = Recorded { tail, ..Recorded::default() };
         after(further, &of);
         of.wanted = Wanted { branches: left.branches, loads: true };
         if left.windows && !further.is_interrupted() {
             noted(self.in_windows(further, isolated, &mut of, &mut || {
                 progress.begin("branches and loads in windows", left);
             }));
+            self.pool(&mut of, further);
             after(further, &of);
             left.windows = false;
         }
         if of.wanted.branches && !of.recorded.branches && !further.is_interrupted() {
             progress.begin("branches", left);
-            of.recorded.branches = noted(further.branches(self.ask)) && !further.is_interrupted();
+            let done = noted(further.branches(self.ask, self.branched()));
+            of.recorded.branches = done && !further.is_interrupted();
+            self.pool(&mut of, further);
             after(further, &of);
         }
         left.branches = false;
@@ -124,6 +131,7 @@ impl Known<'_> {
             progress.begin("loads", left);
             of.recorded.loads =
                 noted(further.loads(of.places.clone())) && !further.is_interrupted();
+            self.pool(&mut of, further);
             after(further, &of);
         }
         if is_part {
@@ -160,7 +168,9 @@ impl Known<'_> {
         let Some(spread) = spread(plain, kinds) else { return Ok(()) };
         begin();
         of.places = found.places;
-        of.recorded = further.in_windows(self.ask, of.wanted, &of.places, spread)?;
+        let branches_of = self.branched();
+        let places = (branches_of, of.places.clone());
+        of.recorded = further.in_windows(self.ask, of.wanted, places, spread)?;
         Ok(())
     }
 
@@ -179,16 +189,39 @@ impl Known<'_> {
             ..Context::new(self.shared, &counted)
         };
         context.callee_costs = sum_calls(&context, self.functions);
-        unexplained(&context, self.functions, isolated, time)
+        let pool = self.pooled.zip(of.tail.as_ref());
+        let pool = pool.map(|(pooled, tail)| Pool::of(pooled, tail, &context));
+        unexplained(&context, (self.functions, isolated), pool, time)
     }
 
     /// Whether mispredictions can matter.
     fn branches(&self, counted: &Counted) -> bool {
         let context = Context::new(self.shared, counted);
         let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
-        let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
-        let most = callees::mispredictions(self.functions, counted, context.penalty());
-        most > WORTH * cycles
+        let all = all as f64 + self.pooled.map_or(0.0, |pooled| pooled.samples);
+        let cycles = self.shared.cycles * all / self.shared.samples.max(1) as f64;
+        let penalty = context.penalty();
+        let most = callees::mispredictions(self.functions, counted, penalty);
+        let others = self.pooled.map_or(0.0, Pooled::mispredicted);
+        most + others * penalty.unwrap_or(callees::LONGEST) > WORTH * cycles
+    }
+
+    /// The functions whose branches are recorded, if not those of all are.
+    fn branched(&self) -> Option<Places> {
+        self.pooled.map(|pooled| pooled.branched(self.functions))
+    }
+
+    /// Enters what was recorded of functions with few samples each.
+    fn pool(&self, of: &mut Recorded, further: &Further) {
+        let counted = Counted::new(further.counts());
+        let context = Context {
+            branches: of.recorded.branches,
+            branches_wanted: of.wanted.branches,
+            ..Context::new(self.shared, &counted)
+        };
+        if let (Some(pooled), Some(tail)) = (self.pooled, &mut of.tail) {
+            pooled.recorded(tail, &context);
+        }
     }
 }
 
@@ -258,15 +291,31 @@ struct Candidate<'a> {
     executed: f64,
 }
 
-/// Time of all pieces that is unexplained without dependencies between blocks: loads may take what these could.
+/// Functions with few samples each, whose drawn blocks stand for all of them.
+#[derive(Clone, Copy)]
+struct Pool<'a> {
+    pooled: &'a Pooled,
+    /// Their samples, and how many of them are unexplained.
+    samples: f64,
+    left: f64,
+}
+
+impl<'a> Pool<'a> {
+    fn of(pooled: &'a Pooled, tail: &Tail, context: &Context) -> Self {
+        let left = divide_all(&evidence(tail, context)).of(Part::Unexplained).value;
+        Self { pooled, samples: tail.samples, left: left * tail.samples }
+    }
+}
+
+/// Time that is unexplained without dependencies between blocks: loads may take what these could.
 fn unexplained(
     context: &Context,
-    functions: &[Function],
-    isolated: &Isolations,
+    (functions, isolated): (&[Function], &Isolations),
+    pool: Option<Pool>,
     time: Time,
 ) -> Unexplained {
     let mut all: Vec<Candidate> = Vec::new();
-    let mut samples = 0.0;
+    let mut samples = pool.map_or(0.0, |pool| pool.samples);
     let groups = group_time(context, functions, isolated, Waits::Unknown);
     for (function, groups) in functions.iter().zip(groups) {
         for own in groups {
@@ -281,25 +330,47 @@ fn unexplained(
             }));
         }
     }
-    let whole: f64 = all.iter().map(|one| one.left).sum();
+    let own: f64 = all.iter().map(|one| one.left).sum();
+    let whole = own + pool.map_or(0.0, |pool| pool.left);
     let counted = |function: &Function| -> f64 {
         (0..function.flow.blocks.len()).map(|block| function.executed(block)).sum()
     };
-    let probes: f64 = functions.iter().map(counted).sum();
+    let probes = functions.iter().map(counted).sum::<f64>()
+        + pool.map_or(0.0, |pool| pool.pooled.executed());
     let each = ((time.counted - time.plain) / probes.max(1.0)).max(LEAST_EACH);
     let share = whole / samples.max(1.0);
-    let left = time.most - BOTH * time.plain;
-    let mut found = chosen(&all, LOOKED_AT * whole, left / (RECORDING * each));
-    if found.0.is_empty() && share > MUCH {
-        found = chosen(&all, LOOKED_AT * whole, left / (RECORDING_AT_LEAST * each));
+    // Those with few samples have their part of the time.
+    let pool = pool.filter(|pool| pool.left > WORTH * samples);
+    let looked_at = |recording: f64| {
+        let most = (time.most - BOTH * time.plain).max(0.0) / (recording * each);
+        let (mut places, mut is_part, mut taken) = (BTreeMap::new(), false, 0.0);
+        if let Some(Pool { pooled, left, .. }) = pool {
+            let (blocks, executed, is_all) = pooled.accesses(most * left / whole);
+            add(&mut places, blocks.into_iter());
+            (taken, is_part) = (executed, !is_all);
+        }
+        let (chosen, is_some) = chosen(&all, LOOKED_AT * own, most - taken);
+        for one in chosen {
+            let range = |block: &usize| (one.function.module.as_str(), one.function.range(*block));
+            add(&mut places, one.piece.blocks.iter().map(range));
+        }
+        Unexplained { share, places: Arc::new(places), is_part: is_part || is_some }
+    };
+    let found = looked_at(RECORDING);
+    match found.places.is_empty() && share > MUCH {
+        true => looked_at(RECORDING_AT_LEAST),
+        false => found,
     }
-    let (chosen, is_part) = found;
-    let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
-    for one in chosen {
-        let own = places.entry(PathBuf::from(&one.function.module)).or_default();
-        own.extend(one.piece.blocks.iter().map(|block| one.function.range(*block)));
+}
+
+/// Adds ranges of files.
+fn add<'a>(
+    places: &mut BTreeMap<PathBuf, Vec<Range<u64>>>,
+    ranges: impl Iterator<Item = (&'a str, Range<u64>)>,
+) {
+    for (path, range) in ranges {
+        places.entry(PathBuf::from(path)).or_default().push(range);
     }
-    Unexplained { share, places: Arc::new(places), is_part }
 }
 
 /// The candidates that hold `enough` of what is left; of those, if they are executed more than `most` times, the ones

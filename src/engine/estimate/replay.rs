@@ -73,9 +73,10 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         return Ok(Report { estimate: Some(document), ..report(evidence.report) });
     }
     let (command, name) = (evidence.command.as_slice(), evidence.name.as_str());
+    let functions = functions.as_slice();
     let known =
-        Known { shared: &shared, found: &found, functions: &functions, command, name, ask: &ask };
-    let of = recorded(&evidence.recorded);
+        Known { shared: &shared, found: &found, functions, pooled: None, command, name, ask: &ask };
+    let of = Recorded { tail: evidence.tail.clone(), ..recorded(&evidence.recorded) };
     let samples = evidence.samples.samples;
     let mut listed = |module: &str, start: u64| {
         let is_it = |one: &&Function| {
@@ -125,7 +126,7 @@ fn hot(of: &Sampled) -> Functions {
         seconds: of.seconds,
         ..Hottest::default()
     };
-    Functions { hot, flows: Vec::new(), kernel: of.kernel }
+    Functions { hot, flows: Vec::new(), kernel: of.kernel, few: None }
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
@@ -205,6 +206,7 @@ fn recorded(of: &Records) -> Recorded {
         recorded: Wanted { branches: of.branches.1, loads: of.loads.1 },
         places: Arc::new(places.collect()),
         is_explained: of.is_explained,
+        tail: None,
     }
 }
 

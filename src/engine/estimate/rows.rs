@@ -9,6 +9,7 @@ use super::known::{Isolations, Known, Measured, Recorded};
 use super::latency::Footprint;
 use super::listing::{self, Listed};
 use super::pieces::{Function, Kind, PieceOf};
+use super::pooled;
 use super::words::{Grounds, Place, Runs, next, sentence};
 use estimate::{Evidence, Interval, Parts, Reason, bottleneck, divide_all};
 use report::documents::estimate::{Bottleneck, Estimate, Row};
@@ -47,12 +48,17 @@ pub(super) fn enter<'c, 'a: 'c>(
     let Measured { counted, isolated, recorded: of } = measured;
     let is_other = document.deterministic == Some(false) || known.ask.process.is_some();
     let first = known.shared.core.l1_code.map(|cache| cache.bytes());
+    let footprint = match &of.tail {
+        Some(tail) => Footprint::with(tail.footprint, first),
+        None => Footprint::of(known.functions.iter().map(|one| (1.0, one)), first),
+    };
     let mut context = Context {
         branches: of.recorded.branches,
         branches_wanted: of.wanted.branches,
         entries_error: if is_other { ENTRIES_ERROR } else { 0.0 },
-        footprint: Footprint::of(known.functions, first),
+        footprint,
         loads_of: of.places.clone(),
+        tail: of.tail.clone(),
         ..Context::new(known.shared, counted)
     };
     context.callee_costs = sum_calls(&context, known.functions);
@@ -113,6 +119,7 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
              `tdtool count --branches` shows for others"
         ));
     }
+    all.extend(context.tail.as_ref().map(pooled::assumed));
     if *is_explained {
         all.push("loads were not recorded: nothing is left that they could explain".to_owned());
     }
@@ -128,7 +135,8 @@ struct Placed<'a> {
     parts: Parts,
     /// [`Group::joined`].
     joined: Vec<Evidence>,
-    place: Place<'a>,
+    /// Where it is, if that is one place.
+    place: Option<Place<'a>>,
     grounds: Grounds,
 }
 
@@ -168,7 +176,7 @@ fn whole(all: &[Placed]) -> Row {
     let is_most = |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
     let grounds = most.filter(is_most).map(|one| one.grounds.clone()).unwrap_or_default();
     let grounds = Grounds { memory: None, ..grounds };
-    Row { bound: None, ..row(&parts, most.map(|one| &one.place), grounds) }
+    Row { bound: None, ..row(&parts, most.and_then(|one| one.place.as_ref()), grounds) }
 }
 
 /// Everything that the rows are made of.
@@ -193,6 +201,7 @@ impl Rows<'_, '_> {
             if outside > 0.5 {
                 let name = of.name.as_str();
                 let place = Place { module, name, function: start, start, is_loop: false, runs };
+                let place = Some(place);
                 let parts = Parts::unknown(Reason::given("samples outside of its known blocks"));
                 let (joined, grounds) = (Vec::new(), Grounds::default());
                 own.push(Placed { samples: outside, parts, joined, place, grounds });
@@ -207,6 +216,7 @@ impl Rows<'_, '_> {
             });
             all.extend(own);
         }
+        all.extend(self.tail(document));
         document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
         let all = joined(all);
         // That of a process is known to the caller.
@@ -251,10 +261,24 @@ impl Rows<'_, '_> {
             let Some((place, grounds)) = first else { continue };
             // No block speaks for several.
             let grounds = if group.pieces.len() == 1 { grounds } else { Grounds::default() };
-            let (parts, joined) = (group.parts.clone(), group.joined.clone());
+            let (parts, joined, place) = (group.parts.clone(), group.joined.clone(), Some(place));
             all.push(Placed { samples: group.samples, parts, joined, place, grounds });
         }
         all
+    }
+
+    /// Enters the functions with few samples each.
+    fn tail(&self, document: &mut Estimate) -> Option<Placed<'_>> {
+        let tail = self.context.tail.as_ref()?;
+        let parts = divide_all(&pooled::evidence(tail, self.context));
+        let (joined, grounds) = (Vec::new(), Grounds::default());
+        let one = Placed { samples: tail.samples, parts, joined, place: None, grounds };
+        document.functions.push(Row {
+            name: pooled::name(tail),
+            share: tail.samples / self.context.shared.samples.max(1) as f64,
+            ..whole(std::slice::from_ref(&one))
+        });
+        Some(one)
     }
 
     fn runs(&self) -> Runs<'_> {

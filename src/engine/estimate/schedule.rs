@@ -27,7 +27,7 @@ const LEAST: f64 = 0.003;
 /// Share of the run's samples from which on all variants that tell a piece's bound are measured.
 const EXPLAINED: f64 = 0.04;
 /// Time of all measurements at most, or that of the sampled run if that is longer.
-const TIME: Duration = Duration::from_secs(30);
+pub(super) const TIME: Duration = Duration::from_secs(30);
 
 /// Results of measuring in isolation.
 pub(super) struct Alone {
@@ -164,13 +164,7 @@ fn matter(at: PieceOf, made_up: &Result<Found, Unmeasured>, cycles: f64) -> bool
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
         Err(_) => true,
     };
-    is_slower || at.piece.paths.len() > 1 || divides(at)
-}
-
-/// Whether there are divisions or roots, whose time depends on their operands.
-pub(super) fn divides(at: PieceOf) -> bool {
-    let mut all = at.piece.blocks.iter().flat_map(|block| at.function.instructions(*block));
-    all.any(|(_, inst)| inst.divides())
+    is_slower || at.piece.paths.len() > 1 || at.divides()
 }
 
 impl OwnValues {

@@ -4,7 +4,6 @@
 use super::evidence::Context;
 use super::isolated::{Found, Unmeasured};
 use super::pieces::{Kind, PieceOf};
-use super::schedule::divides;
 use crate::commands::block;
 use crate::core_model::CoreModel;
 use bench::Class;
@@ -151,7 +150,7 @@ impl Grounds {
             return Self::default();
         }
         let bound = found.as_ref().ok().and_then(|found| found.bound);
-        let is_division = divides(at)
+        let is_division = at.divides()
             && bound.is_some_and(|bound| {
                 let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
                 let code = path.iter().flat_map(|block| function.instructions(*block));

@@ -9,7 +9,7 @@ use profile::files::SearchPaths;
 use profile::hot::{Filter, HotFunction, Profile};
 use profile::session;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tma::tables::Library;
 use tma::{Error, Result};
 
@@ -75,6 +75,14 @@ pub struct Hottest {
     pub exit: Option<pmu::Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
+}
+
+impl Hottest {
+    /// Whether the code at an address of a file is in one of the functions.
+    pub(crate) fn has(&self, file: &str, at: u64) -> bool {
+        let is_it = |one: &Hot| one.range.contains(&at) && one.path == Path::new(file);
+        self.functions.iter().any(is_it)
+    }
 }
 
 /// Why no sample was taken in this many seconds, and the remedy.

@@ -57,7 +57,7 @@ pub struct Estimate {
     /// Runs of the command, the sampled one first.
     pub runs: Vec<Run>,
     /// Functions, hottest first; kernel time and code that was not analysed are rows named `[kernel]` and
-    /// `[not covered]`.
+    /// `[not covered]`, functions with few samples each one row `other code (N functions)`.
     pub functions: Vec<Row>,
     /// Loops without calls, less the loops within them, of two iterations an entry or more, hottest first; `end` is
     /// after their last block. Others are divided block by block.
@@ -66,7 +66,7 @@ pub struct Estimate {
     pub blocks: Vec<Row>,
     /// The covered part of the program.
     pub program: Row,
-    /// Whether two runs entered all blocks equally often; absent where that is not known.
+    /// Whether two runs entered all blocks equally often, those of `other code` about so; absent where that is not known.
     pub deterministic: Option<bool>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,

@@ -52,6 +52,9 @@ pub struct Evidence {
     pub isolated: Vec<Alone>,
     /// Recorded data.
     pub recorded: Records,
+    /// Functions with few samples each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Tail>,
     /// Runs of the command.
     pub runs: Vec<Run>,
     /// Whether two runs entered all blocks equally often.
@@ -215,6 +218,48 @@ pub struct Alone {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_up: Option<String>,
+}
+
+/// Functions with few samples each, as one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tail {
+    /// How many of them ran.
+    pub functions: u64,
+    /// Their samples.
+    pub samples: f64,
+    /// The share of their code that was counted.
+    pub counted: f64,
+    /// Cycles that their retired µops take (value, low, high).
+    pub retiring: (f64, f64, f64),
+    /// Cycles of their mispredictions.
+    pub mispredicted: (f64, f64, f64),
+    /// The most cycles of those that are not known, and why they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<(f64, Why)>,
+    /// Executions of their lines of code.
+    pub fetched: f64,
+    /// Bytes of all hot code.
+    pub footprint: f64,
+    /// Blocks, drawn in proportion to the µops that they retire.
+    pub blocks: Vec<Drawn>,
+}
+
+/// A block that was drawn. Cycles are of an execution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drawn {
+    /// Cycles that its retired µops take.
+    pub retired: f64,
+    /// Cycles of its longest path of dependencies.
+    pub latency: f64,
+    /// Cycles in isolation.
+    pub isolated: Result<f64, Why>,
+    /// Bound there; empty where cycles are not known.
+    #[serde(with = "super::or_empty")]
+    pub kind: Option<BoundBy>,
+    /// The share of these in which loads wait for L1 or for stores.
+    pub waits: f64,
+    /// Cycles that its loads and stores take beyond L1 at most: measured ones, and others.
+    pub loads: Result<(f64, f64), Why>,
 }
 
 /// Records beside counts, as far as wanted.
