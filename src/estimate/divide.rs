@@ -76,12 +76,17 @@ fn of_known(all: &[Evidence]) -> Parts {
             parts.set(part, share(excess, Source::Isolated));
         }
     }
-    if known.loads.value > 0.0 {
+    if known.loads.high > 0.0 {
         parts.set(Part::MemoryBound, share(known.loads, Source::Isolated));
         parts.set(Part::L1Bound, share(known.loads, Source::Isolated));
     }
     attribute(&left, &mut parts);
     known.without_bound(&mut parts);
+    if let Some(why) = all.iter().find_map(|one| one.isolated.as_ref().err()) {
+        let (own, most) = (parts.of(Part::L1Bound).clone(), parts.of(Part::MemoryBound).high);
+        let more = Interval::new(0.0, 0.0, (most - own.high).max(0.0));
+        parts.set(Part::L1Bound, own.or_more(more, Source::Isolated, why));
+    }
     parts.tightened()
 }
 
@@ -229,7 +234,7 @@ impl Known {
         if self.unknown.value <= 0.0 {
             return;
         }
-        for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound] {
+        for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound, Part::MemoryBound] {
             let own = parts.of(part).clone();
             let more = Interval::new(0.0, 0.0, self.unknown.high);
             parts.set(part, own.or_more(more, Source::Isolated, &Reason::Unbounded));

@@ -66,6 +66,18 @@ fn waiting_for_the_first_cache_is_memory_bound() {
     near(chain.of(Part::CoreBound), [0.08, 0.08, 0.14]);
 }
 
+/// By hand: 10 of 100 cycles retire; the other 90 may be anything that was not measured in isolation.
+#[test]
+fn what_was_not_measured_in_isolation_may_wait_for_the_first_cache() {
+    let isolated = Err(Reason::given("cold"));
+    let parts = divide(&Evidence { isolated, latency: 1000.0, ..evidence() });
+    for part in [Part::CoreBound, Part::MemoryBound, Part::L1Bound] {
+        let share = parts.of(part);
+        assert!(share.high > 0.85 && share.low == 0.0, "{part:?}: {share:?}");
+    }
+    assert!(!parts.of(Part::L1Bound).has_value(), "{parts:?}");
+}
+
 #[test]
 fn loads_that_can_account_for_the_rest_get_it() {
     let at_most = Interval::exact(400.0);

@@ -288,7 +288,6 @@ impl Parts {
         let left = Share::known(Interval::new(1.0, 0.0, 1.0), Source::Residual);
         Self::each(|part| match part {
             Part::Unexplained => left.clone().because(Some(reason.clone())),
-            Part::L1Bound => Share::default(),
             _ => Share::unknown(1.0, reason.clone()),
         })
     }
@@ -374,7 +373,7 @@ impl Parts {
             node(Part::CoreBound, 1),
             node(Part::MemoryBound, 1),
         ];
-        tree.extend((self.l1_bound.high > 0.0).then(|| node(Part::L1Bound, 2)));
+        tree.extend((self.l1_bound.value > 0.0).then(|| node(Part::L1Bound, 2)));
         tree.push(node(Part::Unexplained, 0));
         tree
     }

@@ -240,7 +240,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
         (
             Part::MemoryBound,
             own_memory,
-            may((of.every_load * (1.0 + LATENCY_ERROR)).max(memory + of.loads)),
+            may((of.every_load * (1.0 + LATENCY_ERROR)).max(memory + of.loads).max(of.alone)),
         ),
         (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone))),
         (Part::FetchLatency, own_fetch, may(of.every_fetch)),

@@ -115,6 +115,9 @@ impl First {
 
 /// The share of all samples in blocks of which less than enough was recorded.
 fn missed(recorded: &Recorded, counts: &Counts, samples: &[Vec<(u64, u64)>]) -> f64 {
+    if recorded.windows == 0 && !recorded.observed.is_empty() {
+        return 1.0;
+    }
     let mut records = vec![0; recorded.observed.len()];
     for record in recorded.bursts.iter().flat_map(|burst| &burst.records) {
         if let Some(number) = records.get_mut(record.site as usize) {
@@ -122,10 +125,9 @@ fn missed(recorded: &Recorded, counts: &Counts, samples: &[Vec<(u64, u64)>]) -> 
         }
     }
     let mut asked: BTreeMap<(usize, u64), u64> = BTreeMap::new();
+    // Those of which a probe in a live process was refused have none: one that is there from the start may fit.
     for (one, records) in recorded.observed.iter().zip(records) {
-        if one.refused.is_none() {
-            *asked.entry((one.function, one.request.at)).or_default() += records;
-        }
+        *asked.entry((one.function, one.request.at)).or_default() += records;
     }
     let is_missed = |function: usize, at: u64| {
         let found = counts.functions.get(function)?.as_ref().ok()?;

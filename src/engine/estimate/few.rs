@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Functions with fewer samples are analysed as one, if there are too many of them: those that have most have more than
-/// their time asks for, by chance.
+/// Functions with fewer samples are analysed as one, if there are too many of them: the hottest of these are hottest by
+/// chance.
 const SAMPLES: f64 = 16.0;
 /// Time that counting them takes at most, as a multiple of a run without probes, or in seconds, if that is more.
 const MOST: f64 = 0.5;
 const LEAST_SECONDS: f64 = 3.0;
-/// Seconds until a byte of code has its probes and is analysed: of the 20 MB of GCC's cc1 half as much (Zen 5, two
+/// Seconds until a byte of code has its probes and is analysed: of the 20 MB of GCC's cc1 half as much (Zen 4, two
 /// processors), of simple code less.
 const EACH_BYTE: f64 = 6e-7;
 /// Time that probes add to counted code, about (docs/results/speed.md).
@@ -45,10 +45,13 @@ pub(super) fn choose(
     flows: &mut Vec<Option<Arc<Flow>>>,
 ) -> Option<Few> {
     let all = profile.samples as f64;
-    // Hottest first.
-    let kept = hot.functions.partition_point(|one| one.share * all >= SAMPLES - 0.5);
-    hot.functions.truncate(kept);
-    flows.truncate(kept);
+    let before = (hot.functions.clone(), flows.clone());
+    // What cannot be counted keeps its row, with the reason.
+    let is_own = |one: &Hot| {
+        one.share * all >= SAMPLES - 0.5 || one.gap.is_some() || !one.path.is_absolute()
+    };
+    let own = before.0.iter().cloned().zip(before.1.iter().cloned());
+    (hot.functions, *flows) = own.filter(|(one, _)| is_own(one)).unzip();
     let place = |one: &Hot| (one.path.clone(), one.range.start);
     let mut known: BTreeSet<(PathBuf, u64)> = hot.functions.iter().map(place).collect();
     let mut seen = Vec::new();
@@ -86,7 +89,11 @@ pub(super) fn choose(
         few.functions.push(one.of);
         few.times.push(times);
     }
-    (!few.flows.is_empty()).then_some(few)
+    if few.flows.is_empty() {
+        (hot.functions, *flows) = before;
+        return None;
+    }
+    Some(few)
 }
 
 /// The functions without samples in files.

@@ -74,7 +74,8 @@ impl Further {
         self.run(&CountAsk { branches, branches_of: of, ..self.ask.clone() })
     }
 
-    /// Records branches, of functions that begin in some code, if that is given, and loads of other code, as far as wanted, in windows of one run; what of these saw enough.
+    /// Records branches and loads, as far as wanted, in windows of one run: the kinds that saw enough. Branches are those of
+    /// functions that begin in some code, if that is given.
     ///
     /// # Errors
     /// The command cannot be started.

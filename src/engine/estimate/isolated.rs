@@ -57,6 +57,8 @@ pub(super) enum Unmeasured {
     NoCounts,
     /// No block that stands for it could be measured.
     NoBlock,
+    /// Too few of a sample of its blocks were measured.
+    FewBlocks,
     /// No path through it was measured.
     NoPaths,
     /// A path through it is not one block.
@@ -122,6 +124,7 @@ impl fmt::Display for Unmeasured {
             Self::Interrupted => "interrupted before it was measured",
             Self::NoCounts => "its blocks have no counts",
             Self::NoBlock => "none of a sample of its blocks could be measured",
+            Self::FewBlocks => "too few of a sample of its blocks were measured",
             Self::NoPaths => "no path was measured",
             Self::NoResult(None) => "no result",
         })

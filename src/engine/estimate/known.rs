@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tma::Core;
 
-/// Isolations measurements, by function and piece.
+/// Measurements in isolation, by function and piece.
 pub(super) type Isolations = HashMap<(usize, usize), Result<Found, Unmeasured>>;
 
 /// Everything measured.

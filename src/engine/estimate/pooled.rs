@@ -27,8 +27,7 @@ pub(super) fn name(of: &Tail) -> String {
 pub(super) fn assumed(of: &Tail) -> String {
     let measured = of.blocks.iter().filter(|one| one.isolated.is_ok()).count();
     format!(
-        "`{}` is analysed as one: {:.0} % of its code was counted, and {measured} of its blocks, drawn at random, were measured in \
-         isolation",
+        "`{}` is analysed as one: {:.0} % of its code was counted, and {measured} draws of its blocks, by µops, were measured in isolation",
         name(of),
         100.0 * of.counted
     )
@@ -54,7 +53,7 @@ pub(super) fn evidence(of: &Tail, context: &Context) -> Vec<Evidence> {
             unknown: unknown
                 .map(|(most, why)| (most * (1.0 + context.entries_error), Reason::given(why))),
         },
-        isolated: Err(Reason::given(Unmeasured::NoBlock)),
+        isolated: Err(Reason::given(Unmeasured::FewBlocks)),
         other_values: false,
         is_loop: false,
         latency: retiring.value * mean(&of.blocks, |one| Some(one.latency)).value,

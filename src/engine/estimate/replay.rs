@@ -16,7 +16,7 @@ use isa::ports::Ports;
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
-    Alone, Around, Block, Code, CoreUsed, Evidence, Records, SCHEMA, Sampled, To, Why,
+    Alone, Around, Block, Code, CoreUsed, Drawn, Evidence, Records, SCHEMA, Sampled, To, Why,
 };
 use report::documents::{Report, Source};
 use serde_json::Value;
@@ -274,6 +274,16 @@ fn check(of: &Evidence) -> Result<()> {
     let shapes = [of.core.l1_code, of.core.l1_data].into_iter().flatten();
     if shapes.into_iter().any(|(ways, sets)| !SHAPES.contains(&ways) || !SHAPES.contains(&sets)) {
         return refused("its first-level caches are of no size".to_owned());
+    }
+    let waits = of.isolated.iter().filter_map(|one| one.loads);
+    let drawn = of.tail.iter().flat_map(|tail| &tail.blocks);
+    let mut shares = waits.chain(drawn.clone().map(|one| one.waits));
+    if !shares.all(|share| (0.0..=1.0).contains(&share)) {
+        return refused("a share in it is not between 0 and 1".to_owned());
+    }
+    let is_half = |one: &Drawn| one.isolated.is_ok() != one.kind.is_some() || one.retired < 0.0;
+    if drawn.clone().any(is_half) || of.tail.as_ref().is_some_and(|tail| tail.samples < 0.0) {
+        return refused("its other code is not whole".to_owned());
     }
     if of.functions.iter().any(|one| one.number >= of.samples.functions.len()) {
         return refused("it has code of a function that is not there".to_owned());

@@ -69,6 +69,9 @@ fn advice(part: Part, grounds: &Grounds) -> String {
 /// Unexplained share from which on nothing else is named.
 const ALL: f64 = 0.995;
 
+/// Share of Memory Bound from which on nothing else of it is named.
+const NEARLY: f64 = 0.9;
+
 /// The bottleneck in a sentence or two, with what is known of why.
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Grounds) -> String {
     let percent = |part: Part| {
@@ -80,9 +83,15 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         }
     };
     if let Some(part) = bottleneck {
-        let inner =
-            if parts.is_mostly_l1() && part == Part::MemoryBound { Part::L1Bound } else { part };
-        let (why, advice) = (cause(inner, grounds), advice(inner, grounds));
+        let (memory, l1) = (parts.memory_bound.value, parts.l1_bound.value);
+        let why = match part {
+            Part::MemoryBound if l1 >= NEARLY * memory => cause(Part::L1Bound, grounds),
+            Part::MemoryBound if l1 >= (1.0 - NEARLY) * memory => {
+                format!("goes to loads and stores ({:.0} % of its time in L1)", 100.0 * l1)
+            }
+            _ => cause(part, grounds),
+        };
+        let advice = advice(part, grounds);
         return format!("{}: {} of its time {why}.{advice}", part.label(), percent(part));
     }
     let unexplained = parts.of(Part::Unexplained);

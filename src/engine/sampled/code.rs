@@ -158,6 +158,7 @@ pub(crate) fn enter(
         event: profile.event.clone(),
         skid: profile.skid.explain().to_owned(),
         samples: profile.samples,
+        effective: Some(profile.effective()).filter(|of| (of - profile.samples as f64).abs() > 0.5),
         lost: profile.lost,
         notes: profile.notes.clone(),
         functions: profile.functions.len(),

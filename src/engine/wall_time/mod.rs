@@ -31,15 +31,14 @@ pub(crate) fn enter(report: &mut Report, profile: &mut Profile, others: Option<f
 pub(crate) fn count_calls(report: &mut Report) {
     let Some(estimate) = &report.estimate else { return };
     let calls = |entry: &EntryRow| {
-        // The block with the instruction before, or the one that it returns to.
-        let is_it = |row: &&Row| {
-            let has_call = row
-                .code
-                .iter()
-                .any(|one| one.text == "syscall" && one.address.0 + 2 == entry.address.0);
-            row.module == entry.module && (has_call || row.start == Some(entry.address))
+        // The block with the instruction before; where that is not known, the one that it returns to.
+        let has_call = |row: &&Row| {
+            let is_call = |at: u64| at.checked_add(SYSCALL) == Some(entry.address.0);
+            row.code.iter().any(|one| one.text == "syscall" && is_call(one.address.0))
         };
-        estimate.blocks.iter().find(is_it)?.entries
+        let blocks = || estimate.blocks.iter().filter(|row| row.module == entry.module);
+        let returns_to = || blocks().find(|row| row.start == Some(entry.address));
+        blocks().find(has_call).or_else(returns_to)?.entries
     };
     let mut rows = std::mem::take(&mut report.wall_time);
     for row in rows.iter_mut().filter(|row| row.kind == TimeKind::SystemCalls) {
@@ -48,6 +47,9 @@ pub(crate) fn count_calls(report: &mut Report) {
     }
     report.wall_time = rows;
 }
+
+/// Bytes of `syscall`.
+const SYSCALL: u64 = 2;
 
 /// Times of a measurement.
 struct Clocks {
@@ -76,7 +78,7 @@ impl Clocks {
 
 fn rows(report: &Report, profile: &mut Profile, clocks: &Clocks) -> Vec<TimeRow> {
     let running = 1.0 - clocks.idle.0;
-    let samples = profile.samples as f64;
+    let samples = profile.effective();
     let row = |kind, share: f64, source| {
         let error = half_width(share, samples);
         let of = |share: f64| running * share.clamp(0.0, 1.0);

@@ -12,6 +12,7 @@ use pmu::perf::Signals;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::Result;
+use tma::text::several;
 
 /// How windows are spread over a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,12 +30,14 @@ pub struct Windows<'a> {
     targets: Arc<[Target]>,
     kinds: Vec<(Observing, Recorded)>,
     signals: &'a Signals,
+    /// Windows in which the process could not be stopped.
+    failed: usize,
 }
 
 impl<'a> Windows<'a> {
     /// Analyses the functions.
     pub fn of(wanted: &[Wanted], signals: &'a Signals) -> Self {
-        Self { targets: targets(wanted, &[], signals), kinds: Vec::new(), signals }
+        Self { targets: targets(wanted, &[], signals), kinds: Vec::new(), signals, failed: 0 }
     }
 
     /// Adds a kind, with the instructions of each function, by its index, and the pace in each window. Allocations are not
@@ -69,6 +72,17 @@ impl<'a> Windows<'a> {
             }
         }
         let followed = running.end();
+        if let (Some((_, first)), 1..) = (self.kinds.first_mut(), self.failed) {
+            let failed = self.failed;
+            first
+                .notes
+                .push(format!("in {} the process could not be stopped", several(failed, "window")));
+        }
+        if let Some((_, first)) = self.kinds.iter_mut().find(|(_, recorded)| recorded.remains) {
+            first.notes.push(
+                "the code could not be restored after a window; no other followed".to_owned(),
+            );
+        }
         let whole = |(_, recorded): (Observing, Recorded)| Recorded {
             wall: followed.wall,
             exit: followed.exit,
@@ -93,7 +107,7 @@ impl<'a> Windows<'a> {
             }
             Ok(Err(signal)) => running.interrupted = Some(signal),
             // It is as it was: perhaps the next one.
-            Err(_) => {}
+            Err(_) => self.failed += 1,
         }
         !recorded.remains
     }

@@ -98,8 +98,8 @@ pub fn watch(
     if remains.is_none() {
         named(&mut halting);
         halting.following.follower.leave();
-        // Code of a child's probes makes no calls: only a signal saves where it was interrupted. After one it stays, as
-        // the search takes long, and the end of the child is awaited.
+        // Code of a child's probes makes no calls, so that only a signal keeps an address in it. After a signal the memory
+        // stays mapped: to look for such addresses takes long, and the child ends with us.
         let is_child = living.leader() != 0;
         if !is_child || halting.signals == 0 {
             still_mapped = vacated(&mut halting, !is_child, &mut ran);

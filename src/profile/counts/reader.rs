@@ -70,13 +70,13 @@ fn read_text(input: impl Read, path: &Path, builder: &mut Builder) -> Result<()>
     builder.start_file(Source { path: path.to_owned(), format: CountFormat::PerfJson, runs: 1 });
     read_lines(&mut lines, path, builder)?;
     if let Some(line) = lines.first_bad_utf8() {
-        let note = format!("{}:{line}: not UTF-8; invalid bytes were replaced", path.display());
+        let note = format!("{}:{line}: not UTF-8; invalid bytes were replaced", name(path));
         builder.recording().notes.push(note);
     }
     if !lines.terminated() {
         let note = format!(
             "{}:{}: the last line has no line end; it may be cut off",
-            path.display(),
+            name(path),
             lines.line()
         );
         builder.recording().notes.push(note);
@@ -88,7 +88,7 @@ fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<
     let session = session::load_from(input, &name(path))?;
     builder.start_file(Source { path: path.to_owned(), format: CountFormat::Session, runs: 1 });
     let recording = builder.recording();
-    recording.notes.extend(session.notes.iter().map(|n| format!("{}: {n}", path.display())));
+    recording.notes.extend(session.notes.iter().map(|n| format!("{}: {n}", name(path))));
     recording.sessions.push(session);
     Ok(())
 }
@@ -134,7 +134,9 @@ impl Parser {
                 perf_json::add_all(number, all, text, builder)
             }
             (Parser::Toplev(p), FirstLine::Toplev(fields)) => p.add(number, text, fields, builder),
-            _ => Ok(()),
+            (_, FirstLine::Header) => Ok(()),
+            // It was recognised for another format than it is read as.
+            (parser, _) => parser.line(number, text, builder),
         }
     }
 

@@ -186,6 +186,11 @@ impl Profile {
     pub fn weight(&self) -> f64 {
         self.gathered.total.weight
     }
+
+    /// Number of samples of equal weight that give shares the same error.
+    pub fn effective(&self) -> f64 {
+        self.gathered.total.effective()
+    }
 }
 
 /// The system that a recording was made on.

@@ -350,8 +350,8 @@ impl Report {
 
     /// Half width of the 95 % interval of a share of the samples: sampling error, if samples are independent.
     pub fn sampling_error(&self, share: f64) -> Option<f64> {
-        let samples = self.sampled.as_ref().map(|of| of.samples).filter(|samples| *samples > 0);
-        samples.map(|samples| half_width(share, samples as f64))
+        let of = self.sampled.as_ref().filter(|of| of.samples > 0)?;
+        Some(half_width(share, of.effective.unwrap_or(of.samples as f64)))
     }
 
     /// An empty report.

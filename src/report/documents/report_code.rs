@@ -17,6 +17,9 @@ pub struct Sampled {
     pub skid: String,
     /// Samples that count.
     pub samples: u64,
+    /// Samples of equal weight that would give shares the same error, where theirs differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective: Option<f64>,
     /// Records lost because a ring was full.
     pub lost: u64,
     /// Limits that a reader must know.

@@ -79,7 +79,7 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
         row(
             ["function", &of.name, &of.module],
             Some(of.share),
-            None,
+            report.sampling_error(of.share),
             of.gap.as_deref().unwrap_or(""),
         );
     }
@@ -87,13 +87,14 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
         Some(estimate) => {
             for of in &estimate.loops {
                 let id = format!("{} {}", of.place(), of.name);
-                row(["loop", &id, of.bottleneck.name()], Some(of.share), None, "");
+                let error = report.sampling_error(of.share);
+                row(["loop", &id, of.bottleneck.name()], Some(of.share), error, "");
             }
         }
         None => {
             for of in report.loops.iter().map(|row| &row.code) {
                 let id = format!("{}..{} {}", of.start, of.end, of.function);
-                row(["loop", &id, &of.module], Some(of.share), None, "");
+                row(["loop", &id, &of.module], Some(of.share), report.sampling_error(of.share), "");
             }
         }
     }

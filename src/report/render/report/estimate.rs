@@ -48,7 +48,7 @@ impl Renderer<'_> {
                 continue;
             }
             self.part_line(of.label(), part, letter)?;
-            if of == Part::MemoryBound && parts.l1_bound.high > 0.0 {
+            if of == Part::MemoryBound && parts.l1_bound.value > 0.0 {
                 self.part_line("  L1 Bound", &parts.l1_bound, letter)?;
             }
         }
