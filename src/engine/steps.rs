@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::Result;
+use tma::text::several;
 
 /// A function that is called with each `T` as it comes, from any thread.
 #[derive(Clone)]
@@ -136,8 +137,8 @@ impl Left {
             (false, true, false) => Some("loads in up to 2 runs"),
             (false, false, _) => None,
         };
-        let isolated =
-            (self.isolated > 0).then(|| format!("{} measurements in isolation", self.isolated));
+        let isolated = (self.isolated > 0)
+            .then(|| format!("{} in isolation", several(self.isolated, "measurement")));
         let again = (self.counts > 0).then_some("counts again");
         let all: Vec<String> = isolated
             .into_iter()

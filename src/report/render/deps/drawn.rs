@@ -156,19 +156,22 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// What rounds to 0.00.
+const LEAST_SHOWN: f64 = 0.005;
+
 /// Whether a bound from `low` to `high` may be no bound at all.
 fn may_be_none(low: f64, high: f64) -> bool {
-    low < high && number(low) == "0"
+    low < high && low < LEAST_SHOWN
 }
 
 /// A lower bound: its low end, and how far it may go up.
 fn cycles(low: f64, high: f64) -> String {
-    let unit = if number(low) == "1" { "cycle" } else { "cycles" };
+    let unit = |of: f64| if number(of) == "1" { "cycle" } else { "cycles" };
     if may_be_none(low, high) {
-        return format!("up to {} cycles", number(high));
+        return format!("up to {} {}", number(high), unit(high));
     }
     let more = if low < high { format!(" (up to {})", number(high)) } else { String::new() };
-    format!("{} {unit}{more}", number(low))
+    format!("{} {}{more}", number(low), unit(low))
 }
 
 /// `3 to 4.5`, with this word or sign between different ends.
