@@ -22,10 +22,10 @@ use report::documents::estimate::{Bottleneck, RegionParts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Time beyond retiring of unmeasured blocks at most, as a multiple of that of the measured ones.
-const MORE: f64 = 2.0;
+/// Time in isolation of unmeasured blocks at most, as a multiple of that of the measured ones.
+pub(super) const MORE: f64 = 2.0;
 /// Share of the retired µops that the measured ones must have for that.
-const ENOUGH: f64 = 0.3;
+pub(super) const ENOUGH: f64 = 0.3;
 
 /// Whether instructions of different blocks wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

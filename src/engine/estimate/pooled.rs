@@ -1,16 +1,13 @@
 //! Functions with few samples each → evidence of all of them as one, by the sample of their blocks, and its parts.
 
 use super::evidence::{Context, DEVIATIONS};
+use super::groups::{ENOUGH, MORE};
 use super::isolated::{BLOCK_ERROR, Unmeasured};
 use super::latency::Footprint;
 use estimate::{BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use report::documents::evidence::{Drawn, Tail};
 use report::format::count;
 
-/// The share of the drawn blocks that must be measured, so that the others are taken to be like them.
-const ENOUGH: f64 = 0.3;
-/// Time in isolation of the others at most, as a multiple of that of the measured ones.
-const MORE: f64 = 2.0;
 /// The kinds of blocks by their bound in isolation.
 const BOUNDS: [BoundBy; 4] =
     [BoundBy::Core, BoundBy::FrontEnd, BoundBy::IssueWidth, BoundBy::Unknown];

@@ -80,7 +80,7 @@ fn count(report: &Report, name: &str) -> Option<f64> {
     report.software.get(name).copied().flatten()
 }
 
-/// Page faults: how many, of what cost and by whom.
+/// Number and cost of page faults, and the code with most of them.
 fn faults(report: &Report, row: &TimeRow) -> Option<String> {
     let task = count(report, "task_clock_ms").filter(|task| *task > 0.0)? / 1e3;
     let faults = count(report, "page_faults").filter(|faults| *faults > 0.0)?;
