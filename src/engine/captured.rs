@@ -47,13 +47,12 @@ pub struct Block<'a> {
 /// # Errors
 /// The program cannot be run or traced, or does not enter the block.
 pub fn run(block: &Block<'_>) -> Result<Snapshot> {
-    let failed = || Error::failed(format!("cannot read {}", block.file.display()));
     let data = tma::files::read(block.file, tma::files::LONGEST_PROGRAM)
-        .map_err(|e| failed().because(e))?;
+        .map_err(|e| tma::error::unreadable(block.file, &e))?;
     let around = loop_around(&data, block.range.start);
     let region = around.as_ref().map(|around| around.region.clone());
     let request = Request {
-        command: Command { argv: command(block, &data)?, stdout_to_stderr: true },
+        command: Command { argv: command(block, &data)?, stdout: pmu::Stdout::Stderr },
         image: block.file.to_owned(),
         place: Place::Address(block.range.start),
         region: region.unwrap_or_else(|| [block.range.clone()].to_vec()),

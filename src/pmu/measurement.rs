@@ -58,8 +58,28 @@ pub enum Aggregate {
 pub struct Command {
     /// Program and arguments; the program is looked up in `PATH`.
     pub argv: Vec<OsString>,
-    /// Send its standard output to standard error (ours carries JSON or CSV).
-    pub stdout_to_stderr: bool,
+    /// Where its standard output goes.
+    pub stdout: Stdout,
+}
+
+/// Where the standard output of a command goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stdout {
+    /// Where ours goes.
+    #[default]
+    Ours,
+    /// To standard error, as ours carries a document.
+    Stderr,
+    /// Nowhere, as it repeats that of an earlier run: it is read and dropped. `/dev/null` stays what it is; it is not
+    /// used for others, as programs do less where nobody reads (GNU grep ends at the first match).
+    Dropped,
+}
+
+impl Stdout {
+    /// That of a command beside a document of ours, which `takes` standard output or not.
+    pub fn beside(takes: bool) -> Self {
+        if takes { Self::Stderr } else { Self::Ours }
+    }
 }
 
 /// Named pipes that switch counting on and off, as of `perf stat --control`.

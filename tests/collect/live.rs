@@ -24,7 +24,7 @@ fn measure(argv: &[&str]) -> Result<Measurement> {
     let machine = Machine::detect();
     let mut request = Request::new(&machine, Vec::new(), Target::Command);
     let argv = argv.iter().map(Into::into).collect();
-    request.command = Some(Command { argv, stdout_to_stderr: false });
+    request.command = Some(Command { argv, stdout: pmu::Stdout::Ours });
     perf::measure(&request, &mut |_| {})
 }
 

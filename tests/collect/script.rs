@@ -14,7 +14,7 @@ pub fn kernel() -> Scripted {
 }
 
 pub fn command() -> Option<Command> {
-    Some(Command { argv: vec!["work".into()], stdout_to_stderr: false })
+    Some(Command { argv: vec!["work".into()], stdout: pmu::Stdout::Ours })
 }
 
 pub fn request<'a>(

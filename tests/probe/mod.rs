@@ -56,7 +56,7 @@ pub fn request(image: &Path, command: &[&str]) -> Request {
     Request {
         command: pmu::Command {
             argv: command.iter().map(OsString::from).collect(),
-            stdout_to_stderr: true,
+            stdout: pmu::Stdout::Stderr,
         },
         image: image.to_owned(),
         place: Place::Address(region.start),

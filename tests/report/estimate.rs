@@ -134,6 +134,24 @@ fn a_process_is_estimated_in_windows_and_named() {
     is_sound(&estimate["program"]);
 }
 
+/// What the program of a test prints.
+const PRINTED: &str = "printed";
+
+/// Whoever redirects a program's output expects it once, and no copy of it around the report.
+#[test]
+fn what_a_program_prints_is_there_once_however_often_it_runs() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let text = DEPENDENT.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <stdio.h>");
+    let prints = format!("{{ puts(\"{PRINTED}\"); return dependent");
+    let text = text.replace("{ return dependent", &prints);
+    let Some(work) = compiled(&folder, &text, &[]) else { return };
+    let ran = report(&["--estimate", "--", &work, "200000000"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    assert_eq!(ran.stdout.trim_end(), PRINTED);
+    assert!(!ran.stderr.contains(PRINTED), "{}", ran.stderr);
+}
+
 /// The second run waits to be interrupted.
 #[test]
 fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {

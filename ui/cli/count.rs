@@ -137,8 +137,8 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it. A process has its own.
     let is_text = args.output.is_none() && args.format == Format::Text;
     let beside = is_text && process.is_none();
-    let stdout_to_stderr = file.is_none() && !beside;
-    let command = Command { argv: args.command, stdout_to_stderr };
+    let stdout = pmu::Stdout::beside(file.is_none() && !beside);
+    let command = Command { argv: args.command, stdout };
     let mut ask = CountAsk {
         command,
         process,

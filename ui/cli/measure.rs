@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk, Outcome};
 use pmu::machine::parse_cpu_list;
-use pmu::{Aggregate, Command, Control, Target};
+use pmu::{Aggregate, Command, Control, Stdout, Target};
 use report::documents::Report;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -206,7 +206,7 @@ impl MeasureArgs {
         &self,
         settings: &Settings,
         command: &[OsString],
-        stdout_to_stderr: bool,
+        stdout: Stdout,
     ) -> Result<LiveAsk> {
         let aggregate = match (self.per_thread, self.per_core, self.per_socket) {
             (true, ..) => Aggregate::Thread,
@@ -214,7 +214,7 @@ impl MeasureArgs {
             (.., true) => Aggregate::Socket,
             _ => Aggregate::All,
         };
-        let run = || Command { argv: workload::resolve(command), stdout_to_stderr };
+        let run = || Command { argv: workload::resolve(command), stdout };
         Ok(LiveAsk {
             ask: self.ask(),
             uarch: settings.uarch.clone(),

@@ -86,8 +86,8 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         (None, true) => (by_recordings(&settings, args)?, 0),
         (None, false) => {
             // A text leaves standard output to the command, a document takes it.
-            let stdout_to_stderr = args.file().is_none() && !args.is_beside();
-            let command = Command { argv: args.command.clone(), stdout_to_stderr };
+            let stdout = pmu::Stdout::beside(args.file().is_none() && !args.is_beside());
+            let command = Command { argv: args.command.clone(), stdout };
             let (counts, code) = counts(&settings, command)?;
             if counts.interrupted.is_some() {
                 message::note("interrupted: no advice; what was counted until then:");

@@ -148,7 +148,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let ask = LiveAsk {
         interval: Some(Duration::from_millis(args.interval)),
-        ..args.measure.live(&settings, &args.command, false)?
+        ..args.measure.live(&settings, &args.command, pmu::Stdout::Ours)?
     };
     let sample = args.sample.ask();
     let output = args.output.clone().unwrap_or_else(|| unused(Path::new(""), &tma::text::now()));

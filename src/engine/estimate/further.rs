@@ -45,7 +45,7 @@ impl Further {
     pub fn count(ask: &EstimateAsk, found: &Functions, signals: Signals) -> Result<Self> {
         let ask = CountAsk {
             // Its output belongs where that of the first run went once only.
-            command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
+            command: pmu::Command { stdout: pmu::Stdout::Dropped, ..ask.command.clone() },
             process: ask.process,
             modules: Vec::new(),
             functions: Vec::new(),

@@ -172,7 +172,7 @@ impl OwnValues {
     pub fn new(command: &Command, seconds: f64) -> Self {
         Self {
             // A cut-off output does not belong where the first one went.
-            command: Command { stdout_to_stderr: true, ..command.clone() },
+            command: Command { stdout: pmu::Stdout::Dropped, ..command.clone() },
             first_entry: Duration::from_secs_f64(FIRST_ENTRY.0 * seconds + FIRST_ENTRY.1),
             left: Duration::from_secs_f64((MOST * seconds).max(LEAST_SECONDS)),
             runs: 0,

@@ -41,7 +41,7 @@ impl<'a> Loops<'a> {
         Self {
             model,
             // A cut-off second output does not belong where the first one went.
-            command: Command { stdout_to_stderr: true, ..command.clone() },
+            command: Command { stdout: pmu::Stdout::Dropped, ..command.clone() },
             first_entry: Duration::from_secs_f64(first_entry),
             known: HashMap::new(),
             runs: 0,

@@ -5,13 +5,13 @@
 
 use super::signals::ENDING;
 use crate::kernel::Usage;
-use crate::{Command, Exit};
+use crate::{Command, Exit, Stdout};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 use nix::unistd::{Pid, pipe2};
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tma::error::{Error, ErrorKind, Result};
@@ -82,12 +82,20 @@ impl Child {
         for own in [Signal::SIGXFSZ, Signal::SIGTSTP, Signal::SIGCONT] {
             mask_of_command.remove(own);
         }
+        let dropped = (command.stdout == Stdout::Dropped && !is_null(libc::STDOUT_FILENO))
+            .then(|| pipe2(OFlag::O_CLOEXEC))
+            .transpose()
+            .map_err(failed)?;
         let plan = Plan {
             argv: &pointers,
             wait: wait.as_raw_fd(),
             go: go.as_raw_fd(),
             report: report.as_raw_fd(),
-            stdout_to_stderr: command.stdout_to_stderr,
+            stdout: match (command.stdout, &dropped) {
+                (Stdout::Stderr, _) => libc::STDERR_FILENO,
+                (_, Some((_, into))) => into.as_raw_fd(),
+                (_, None) => libc::STDOUT_FILENO,
+            },
             ignore_sigchld: sigchld.as_ref().is_some_and(is_ignored),
             mask: *mask_of_command.as_ref(),
         };
@@ -100,6 +108,9 @@ impl Child {
         let forked = Errno::result(pid);
         let _ = mask.thread_set_mask();
         forked.map_err(failed)?;
+        if let Some((output, _)) = dropped {
+            drain(output);
+        }
         let pidfd = pidfd(pid);
         Ok(Self { pid, pidfd, go: Some(go), failure, name, ended: None, sigchld })
     }
@@ -204,6 +215,23 @@ fn default_sigchld() -> Option<SigAction> {
     lost.then_some(old)
 }
 
+/// Whether a descriptor is `/dev/null`.
+fn is_null(fd: RawFd) -> bool {
+    let device = |stat: libc::stat| (stat.st_mode & libc::S_IFMT, stat.st_rdev);
+    // SAFETY: the descriptor is one of the three standard ones, which this process never closes.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    let null = nix::sys::stat::stat("/dev/null").map(device);
+    null.is_ok() && nix::sys::stat::fstat(fd).map(device) == null
+}
+
+/// Reads all that is written to a pipe, until its last writer has closed it.
+fn drain(output: OwnedFd) {
+    std::thread::spawn(move || {
+        // A failed read ends it: the writer then gets SIGPIPE, as where any reader ends.
+        let _ = std::io::copy(&mut std::fs::File::from(output), &mut std::io::sink());
+    });
+}
+
 fn is_ignored(action: &SigAction) -> bool {
     matches!(action.handler(), SigHandler::SigIgn)
 }
@@ -214,7 +242,8 @@ struct Plan<'a> {
     wait: RawFd,
     go: RawFd,
     report: RawFd,
-    stdout_to_stderr: bool,
+    /// What becomes standard output.
+    stdout: RawFd,
     /// SIGCHLD was ignored when this process started, so it is for the command.
     ignore_sigchld: bool,
     /// Signals blocked before the fork.
@@ -251,9 +280,7 @@ fn become_command(plan: &Plan<'_>) -> ! {
             }
         }
         libc::sigprocmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
-        if plan.stdout_to_stderr {
-            libc::dup2(2, 1);
-        }
+        libc::dup2(plan.stdout, libc::STDOUT_FILENO);
         libc::execvp(plan.argv[0], plan.argv.as_ptr());
         let errno = *libc::__errno_location();
         libc::write(plan.report, (&raw const errno).cast(), size_of::<libc::c_int>());
@@ -308,7 +335,7 @@ mod tests {
     fn a_signal_before_exec_is_the_commands_and_not_ours() {
         let signals = Signals::catch().expect("signals");
         let argv = ["sleep", "60"].map(OsString::from).to_vec();
-        let command = Command { argv, stdout_to_stderr: false };
+        let command = Command { argv, stdout: Stdout::Ours };
         let mut child = Child::prepare(&command).expect("forked");
         // Not SIGINT: jobs in the background of a script ignore it, and so do their commands.
         kill(Pid::from_raw(child.pid), Signal::SIGTERM).expect("sent");

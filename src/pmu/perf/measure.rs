@@ -16,13 +16,13 @@ use tma::error::{Error, Result};
 ///
 /// ```
 /// use pmu::machine::Machine;
-/// use pmu::{Command, Exit, Request, Target, perf};
+/// use pmu::{Command, Exit, Request, Stdout, Target, perf};
 ///
 /// // No groups of a PMU: the software counts alone.
 /// let machine = Machine::detect();
 /// let mut request = Request::new(&machine, Vec::new(), Target::Command);
 /// let argv = ["sh", "-c", "exit 3"].map(Into::into).to_vec();
-/// request.command = Some(Command { argv, stdout_to_stderr: false });
+/// request.command = Some(Command { argv, stdout: Stdout::Ours });
 ///
 /// let measurement = perf::measure(&request, &mut |_progress| {})?;
 /// assert_eq!(measurement.exit, Some(Exit::Status(3)));

@@ -353,7 +353,7 @@ impl ReportArgs {
             drilldown: self.drilldown,
             repeats: self.repeat,
             interval: self.interval.map(Duration::from_millis),
-            ..self.measure.live(settings, &self.command, to_stdout)?
+            ..self.measure.live(settings, &self.command, pmu::Stdout::beside(to_stdout))?
         })
     }
 }

@@ -36,7 +36,7 @@ pub struct CodeArgs {
     /// Count entries of the hottest blocks by probes: a further run, output repeated
     #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
-    /// Estimate the tree without a PMU: further runs, output repeated on stderr
+    /// Estimate the tree without a PMU: further runs, their output dropped
     #[arg(long, conflicts_with_all = ["thread", "time", "event_number", "repeat", "no_multiplex", "drilldown", "interval"], help_heading = CODE)]
     pub estimate: bool,
     /// Keep in FILE all that the estimate is computed from (.gz: compressed)
@@ -112,7 +112,7 @@ impl CodeArgs {
             chains: page || timeline || self.wants_chains(),
             timeline,
             entries: false,
-            leave_inlined: self.no_inline,
+            omit_inlined: self.no_inline,
             regions: None,
         };
         Ok(Some(CodeAsk {
