@@ -90,7 +90,7 @@ impl fmt::Display for Reason {
             Self::Either => {
                 "fetching code, or waiting for loads or results: either could take it"
             }
-            Self::NotApart => "what is left may be this, or something else",
+            Self::NotApart => "nothing measured separates it from what is unexplained",
             Self::Nothing => "neither loads, nor stores, nor dependencies, nor code account for it",
         })
     }

@@ -9,6 +9,7 @@ use profile::event::EventKind;
 use report::documents::estimate::Row;
 use report::documents::report::{FindingKind, NodeRow, Report, Step};
 use report::documents::report_code::{LoopRow, Sampled};
+use report::render::width::fit;
 use std::path::Path;
 use std::time::Duration;
 use tma::shell::quoted;
@@ -29,6 +30,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// How long what goes on is measured again.
 const SECONDS: u32 = 5;
 
+/// Columns of a function's name before a step.
+const LONGEST_NAME: usize = 40;
 /// From this share on the kernel is what a report is about.
 pub(super) const MUCH: f64 = 0.5;
 
@@ -197,9 +200,10 @@ fn further(row: &Row) -> Option<Step> {
         Some(Part::Retiring) => "which ports its instructions use",
         Some(Part::FetchBandwidth) => "what holds the front end up",
         Some(Part::FetchLatency) => "how large the hot code is",
-        Some(Part::Unexplained) | None => "what its branches and loads do",
+        Some(Part::Unexplained) | None => "what the branches and loads do",
     };
-    (!row.next.is_empty()).then(|| Step { why: why.to_owned(), command: row.next.clone() })
+    let why = format!("in {}: {why}", fit(&row.name, LONGEST_NAME));
+    (!row.next.is_empty()).then(|| Step { why, command: row.next.clone() })
 }
 
 /// Below and around the bottleneck of a counted tree.

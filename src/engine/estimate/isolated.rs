@@ -148,7 +148,7 @@ impl fmt::Display for Uncaptured {
             }
             Self::Unmeasured(why) => return why.fmt(f),
             Self::Several => "it is not one loop or block",
-            Self::Outer => "there are loops within it",
+            Self::Outer => "it has inner loops",
             Self::NoBytes => "its bytes are not known",
             Self::NoTime => "the time for captures was over",
         })

@@ -43,11 +43,11 @@ fn most(plain: f64) -> f64 {
 const PLANNED: f64 = 0.95;
 
 /// The note where loads are not recorded everywhere.
-const PART: &str = "loads were not recorded everywhere: those that would have taken too long, for what they could explain, are left out";
+const PART: &str = "some loads were not recorded: their probes would have taken too long for what they could explain";
 
 /// Why it is not known whether two runs do the same.
-const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
-                            same is not known";
+const NOT_REPEATED: &str = "entries of blocks were counted in one run: another would have taken too long, so whether every \
+                            run does the same was not checked";
 
 impl Known<'_> {
     /// The document as far as it is known.

@@ -110,7 +110,7 @@ impl CodeAsk {
             chains: self.filter.chains,
             entries: self.filter.entries,
             timeline: self.filter.timeline,
-            leave_inlined: self.filter.leave_inlined,
+            omit_inlined: self.filter.omit_inlined,
             ..Filter::default()
         };
         let all = [

@@ -57,8 +57,9 @@ struct Clocks {
     task: f64,
     /// The least and the most of the wall time that none of its threads ran.
     idle: (f64, f64),
-    /// Share of the wall time that it was ready but did not run, and that others kept a processor busy.
+    /// Share of the wall time that it was ready but did not run.
     queued: Option<f64>,
+    /// Processors that others kept busy; 1.0 is one.
     others: Option<f64>,
 }
 

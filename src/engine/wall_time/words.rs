@@ -4,7 +4,7 @@ use report::documents::Report;
 use report::documents::wall_time::{EntryRow, TimeKind, TimeRow};
 use report::format;
 
-/// From this share on time without a processor is too little for a word.
+/// Above this share of own code, kernel and waiting, the time without a processor is too little to mention.
 const NEARLY_ALL: f64 = 0.95;
 /// Parts below this share have no advice.
 const WORTH: f64 = 0.05;

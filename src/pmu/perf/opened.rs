@@ -17,7 +17,7 @@ const ROTATED_FROM: usize = 8;
 /// A group opened at every place of a run.
 #[derive(Debug)]
 pub struct OpenGroup {
-    /// Which of the request's kinds of core.
+    /// Which of the request's core types.
     pub core: usize,
     /// Its events, leader first; empty for the reference of a kind of core.
     pub events: Vec<EventId>,

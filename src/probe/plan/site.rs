@@ -105,7 +105,7 @@ impl fmt::Display for NoPlace {
                 );
             }
             Self::Hidden => {
-                "no jump fits at its start, and an unknown jump of the function may lead to the rest"
+                "a probe does not fit at its start, and an unresolved jump of the function may lead into its other bytes"
             }
             Self::NoRoom => {
                 "no free address that a jump over its instructions could reach: addresses differ from run to run, try \

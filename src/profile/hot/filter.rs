@@ -43,7 +43,7 @@ pub struct Filter {
     pub timeline: bool,
     /// Leave inlined functions out of call chains: to find them, the debug information of all code in chains is
     /// read.
-    pub leave_inlined: bool,
+    pub omit_inlined: bool,
     /// When threads were in which regions: samples are summed by region, too.
     pub regions: Option<Arc<Within>>,
 }

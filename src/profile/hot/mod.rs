@@ -130,7 +130,7 @@ impl Profile {
         };
         let (keys, addresses) = (found.keys, found.addresses);
         let (events_of, reads) = (found.events, found.reads);
-        let shows_inlined = !filter.leave_inlined;
+        let shows_inlined = !filter.omit_inlined;
         Ok(Self {
             summary,
             spaces,

@@ -24,7 +24,7 @@ impl<'t> Evaluator<'t> {
         Self { table, layout: None, scratch: Scratch::default() }
     }
 
-    /// Values, running shares and thresholds, without errors: what an interval needs.
+    /// Values, running shares and thresholds, without errors: enough for one time interval of many.
     pub fn values(&mut self, counts: &Counts) -> Evaluation {
         let layout = self.arranged(counts);
         let Self { table, scratch, .. } = self;

@@ -164,8 +164,8 @@ impl Few {
         if self.readings != Some(n) {
             self.readings = Some(n);
             self.why = format_smolstr!(
-                "{} of its counters; an interval needs {MIN_READINGS}",
-                several(n, "reading")
+                "its counters were read {}; an error needs {MIN_READINGS}",
+                several(n, "time")
             );
         }
         self.why.clone()

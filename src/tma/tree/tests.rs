@@ -216,7 +216,7 @@ fn seven_readings_give_no_error_and_say_so() {
     let c = counts(vec![live(&t, &["CYC", "BE"], &readings)]);
     let e = Evaluator::new(&t).evaluate(&c);
     let why = e.nodes[usize::from(t.node("Be").unwrap())].quantity.error.clone().unwrap_err();
-    assert!(why.contains("7 readings") && why.contains('8'), "{why}");
+    assert!(why.contains("7 times") && why.contains('8'), "{why}");
 }
 
 fn flags(fe: u64, be: u64, mem: u64) -> (Table, Flags) {

@@ -131,7 +131,7 @@ pub fn draw_footer(state: &State, buffer: &mut Buffer, area: Rect) {
     let line = if let Some(prompt) = &state.prompt {
         prompt_line(state, prompt, columns)
     } else if state.help.is_some() {
-        Line::from(look.span("j k scroll   q closes, as any other key", Tone::Dim))
+        Line::from(look.span("j k scroll   any other key closes", Tone::Dim))
     } else if let Some(message) = &state.message {
         Line::from(look.span(fit(message, columns), Tone::Bold))
     } else {

@@ -150,7 +150,7 @@ fn isolated(row: &Row, cycles: f64) -> String {
     let with = match &row.isolated_with {
         Some(Values::Own) => " with its own values".to_owned(),
         Some(Values::MadeUp(Some(why))) => {
-            format!(" with made-up values, its own not captured: {why}")
+            format!(" with made-up values (the program's were not captured: {why})")
         }
         Some(Values::MadeUp(None)) | None => String::new(),
     };
