@@ -270,9 +270,7 @@ fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
 /// # Errors
 /// It cannot be read, is another document, or the question needs the recording that it was made of.
 fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
-    let unreadable = |e: std::io::Error| {
-        Error::failed(format!("cannot read {}", tma::files::name(path))).because(e)
-    };
+    let unreadable = |e: std::io::Error| tma::error::unreadable(path, &e);
     let mut all = report_file::read_all(path, profile::kept::open(path).map_err(unreadable)?)?;
     if let Some(option) = needs_recording(ask, code) {
         return Err(Error::usage(format!("{option} does not apply to a finished report"))

@@ -2,8 +2,12 @@
 //!
 //! The program renders it as three lines, `error:` / `cause:` / `try:`. Nothing in here prints.
 
+use crate::files::name;
+use crate::shell::quoted;
 use std::fmt;
+use std::io::{self, ErrorKind as IoKind};
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Class of a failure; the program derives its exit status from it.
@@ -171,6 +175,49 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .filter(|(d, _)| *d <= limit)
         .min()
         .map(|(_, k)| k)
+}
+
+/// The error of a file that could not be opened or read, with what helps against this cause.
+///
+/// ```
+/// let refused = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+/// let error = tma::error::unreadable("counts.csv".as_ref(), &refused);
+/// assert_eq!(error.what(), "cannot read counts.csv");
+/// assert_eq!(error.remedy(), Some("run as its owner or as root, or ask for permission to read it"));
+/// ```
+pub fn unreadable(path: &Path, cause: &io::Error) -> Error {
+    let error = Error::failed(format!("cannot read {}", name(path)));
+    match cause.kind() {
+        IoKind::NotFound => absent(path, error),
+        IoKind::PermissionDenied => error
+            .because(cause)
+            .hint("run as its owner or as root, or ask for permission to read it"),
+        IoKind::InvalidInput | IoKind::IsADirectory => {
+            error.because(cause).hint("give a regular file")
+        }
+        _ => error.because(cause),
+    }
+}
+
+fn absent(path: &Path, error: Error) -> Error {
+    let error = error.because("there is no such file");
+    match near(path) {
+        Some(near) => error.hint(format!("did you mean {}?", quoted(&[near]))),
+        None if path.is_relative() => {
+            error.hint("check the path, which starts at the current folder")
+        }
+        None => error.hint("check the path"),
+    }
+}
+
+/// The file of the same folder whose name is nearly this one.
+pub fn near(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let all = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
+    let names: Vec<String> = all.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = nearest(name, names.iter().map(String::as_str))?;
+    Some(folder.map_or_else(|| near.into(), |folder| folder.join(near)))
 }
 
 #[cfg(test)]

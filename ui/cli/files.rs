@@ -16,7 +16,7 @@ const LONGEST_FILE: usize = 2 << 30;
 pub fn read_bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     let is_stream = path == Path::new("-");
     let name = tma::files::name(path);
-    let failed = |e: std::io::Error| Error::failed(format!("cannot read {name}")).because(e);
+    let failed = |e: std::io::Error| tma::error::unreadable(path, &e);
     if !is_stream {
         return tma::files::read(path, most as u64).map_err(failed);
     }

@@ -137,7 +137,7 @@ fn kind(path: &Path) -> Result<Option<Kind>> {
     let mut start = Vec::new();
     profile::kept::open(path)
         .and_then(|file| file.take(START).read_to_end(&mut start))
-        .map_err(|e| Error::failed(format!("cannot read {}", tma::files::name(path))).because(e))?;
+        .map_err(|e| tma::error::unreadable(path, &e))?;
     Ok(text::recognise(&start))
 }
 

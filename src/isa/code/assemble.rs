@@ -36,7 +36,7 @@ impl Syntax {
 /// symbol.
 pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     let source = source(text, syntax)?;
-    let object = run(&source, "instruction")?;
+    let object = run(&source, "instruction").map_err(|e| hinted(e, syntax))?;
     let failed = |cause: String| Error::failed("cannot read the assembled block").because(cause);
     let file = object::File::parse(&*object).map_err(|e| failed(e.to_string()))?;
     let section = file.section_by_name(".text").ok_or_else(|| failed("no .text".to_owned()))?;
@@ -90,6 +90,19 @@ pub(super) fn sign(statement: &str) -> Option<&str> {
         let rest = word.strip_prefix(['%', '$']);
         rest.is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
     })
+}
+
+/// What to check in instructions that the assembler refused.
+fn hinted(error: Error, syntax: Syntax) -> Error {
+    match (error.remedy(), syntax) {
+        (Some(_), _) => error,
+        (None, Syntax::Intel) => {
+            error.hint("the block is read as `add DESTINATION, SOURCE`; --att reads AT&T syntax")
+        }
+        (None, Syntax::Att) => error.hint(
+            "the block is read as `addq SOURCE, DESTINATION`; without --att it is Intel syntax",
+        ),
+    }
 }
 
 /// Runs `as` on `source` in a private directory and returns the object file. Errors give the line

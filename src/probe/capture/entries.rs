@@ -34,9 +34,8 @@ pub fn visit<T: AsRef<Walk>>(
     take: impl FnMut(&mut Stopped<'_>) -> Result<T>,
 ) -> Result<(T, Vec<T>)> {
     let (address, offset) = request::place(&request.image, request.place)?;
-    let image = Image::new(&request.image).map_err(|e| {
-        Error::failed(format!("cannot read {}", request.image.display())).because(e)
-    })?;
+    let image =
+        Image::new(&request.image).map_err(|e| tma::error::unreadable(&request.image, &e))?;
     let kind = match request.breakpoints {
         Breakpoints::Auto => Kind::Debug,
         Breakpoints::Int3 => Kind::Int3,

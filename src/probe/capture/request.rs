@@ -132,8 +132,8 @@ impl Default for Limits {
 /// It is not an ELF file, or has nothing there.
 pub fn place(path: &Path, place: Place) -> Result<(u64, u64)> {
     let failed = || Error::failed(format!("cannot read {}", path.display()));
-    let data =
-        tma::files::read(path, tma::files::LONGEST_PROGRAM).map_err(|e| failed().because(e))?;
+    let data = tma::files::read(path, tma::files::LONGEST_PROGRAM)
+        .map_err(|e| tma::error::unreadable(path, &e))?;
     let layout = Layout::read(&*data)
         .map_err(|why| failed().because(why).hint("give a program or shared library"))?;
     let found = layout.segments.iter().find_map(|segment| {

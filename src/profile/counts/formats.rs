@@ -92,15 +92,12 @@ impl FileKind {
 
 /// The error for a file that cannot be opened or read.
 fn unreadable(path: &Path, e: &io::Error) -> Error {
-    let error = Error::failed(format!("cannot read {}", name(path)));
-    if e.kind() != io::ErrorKind::NotFound {
-        return error.because(e);
-    }
-    let error = error.because("there is no such file");
+    let is_command = e.kind() == io::ErrorKind::NotFound && path.extension().is_none();
+    let error = tma::error::unreadable(path, e);
     // Commands have no `.csv`.
-    match path.extension() {
-        Some(_) => error,
-        None => error.hint(format!(
+    match is_command && tma::error::near(path).is_none() {
+        false => error,
+        true => error.hint(format!(
             "to measure a command of that name: `tdtool report -- {}`",
             tma::shell::quoted(&[path])
         )),

@@ -55,8 +55,7 @@ fn read_file(path: &Path, kind: FileKind, builder: &mut Builder) -> Result<()> {
     if path == Path::new("-") && kept::kept(path).is_none() {
         return read_text(std::io::stdin().lock(), path, builder);
     }
-    let file = kept::open(path)
-        .map_err(|e| Error::failed(format!("cannot read {}", name(path))).because(e))?;
+    let file = kept::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
     match kind {
         FileKind::Session => read_session(file, path, builder),
         _ => read_text(file, path, builder),

@@ -167,7 +167,7 @@ impl Program {
     /// It cannot be read, or is no ELF file.
     pub fn read(path: &Path) -> tma::Result<Self> {
         let cannot = || Error::failed(format!("cannot read {}", path.display()));
-        let file = tma::files::open(path).map_err(|e| cannot().because(e))?;
+        let file = tma::files::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
         let layout = Layout::read(&ReadCache::new(file)).map_err(|why| cannot().because(why))?;
         Ok(Self { path: path.display().to_string(), layout })
     }

@@ -50,11 +50,10 @@ pub fn read(path: &Path) -> Result<Recording> {
 /// Opens a perf.data file; without `chains`, call chains are left out.
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let source = path.display().to_string();
-    let failed = || Error::failed(format!("cannot read {}", name(path)));
     if path.is_dir() {
         return folder(path, chains);
     }
-    let input = Input::open(path).map_err(|e| failed().because(e))?;
+    let input = Input::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
     match folder_of(path).filter(|_| Header::read(&input).is_ok_and(|h| h.has(number::DIR_FORMAT)))
     {
         // The samples are in the other files of its folder.
@@ -76,8 +75,7 @@ fn folder(path: &Path, chains: bool) -> Result<Stream> {
     let open = |name: &str| {
         let path = path.join(name);
         Input::open(&path).map_err(|e| {
-            Error::failed(format!("cannot read {}", path.display()))
-                .because(e)
+            tma::error::unreadable(&path, &e)
                 .hint("a folder of `perf record --threads` has the files data, data.0, data.1, …")
         })
     };

@@ -156,7 +156,7 @@ fn shows_parts(body: &[u8]) -> bool {
 
 fn read_header(path: &Path) -> Result<(Input, Header)> {
     let failed = || Error::failed(format!("cannot read {}", tma::files::name(path)));
-    let input = Input::open(path).map_err(|e| failed().because(e))?;
+    let input = Input::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
     let header = Header::read(&input).map_err(|why| {
         failed()
             .because(why)

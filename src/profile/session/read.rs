@@ -31,8 +31,7 @@ impl Reader<BufReader<File>> {
     /// # Errors
     /// It cannot be opened, is no session, or was written by a later version.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = crate::kept::open(path)
-            .map_err(|e| Error::failed(format!("cannot read {}", files::name(path))).because(e))?;
+        let file = crate::kept::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
         Self::new(BufReader::new(file), &files::name(path))
     }
 }

@@ -48,8 +48,7 @@ pub fn open_growing(path: &Path) -> Result<Stream> {
 
 fn open_as(path: &Path, chains: bool, is_growing: bool) -> Result<Stream> {
     let name = path.display().to_string();
-    let input = Input::open(path)
-        .map_err(|e| Error::failed(format!("cannot read {}", tma::files::name(path))).because(e))?;
+    let input = Input::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
     stream(input, &name, chains, is_growing)
 }
 

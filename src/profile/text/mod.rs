@@ -26,7 +26,7 @@ use crate::recording::{About, Records, Stream};
 use crate::sample::{Branch, Recorded, Sample};
 use lines::{Text, hex};
 use std::path::Path;
-use tma::{Error, Result};
+use tma::Result;
 
 pub use counts::Counts;
 pub use samples::UNNAMED;
@@ -35,8 +35,7 @@ pub use script::is_sample;
 /// Opens a text of `perf script` or lackey, to read its branches one by one.
 pub fn open(path: &Path, kind: Kind, program: Option<Program>) -> Result<Stream> {
     let source = path.display().to_string();
-    let input =
-        Input::open(path).map_err(|e| Error::failed(format!("cannot read {source}")).because(e))?;
+    let input = Input::open(path).map_err(|e| tma::error::unreadable(path, &e))?;
     stream(input, source, kind, program)
 }
 

@@ -212,7 +212,7 @@ fn toml_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
 
 fn read(path: &Path) -> Result<String> {
     crate::files::read_text(path, crate::files::LONGEST_TEXT)
-        .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))
+        .map_err(|e| crate::error::unreadable(path, &e))
 }
 
 /// Processors that a table is for.

@@ -43,8 +43,8 @@ pub fn measure_and_judge(
     if code != ExitCode::SUCCESS {
         return Ok(code);
     }
-    let results = std::fs::read_to_string(output)
-        .map_err(|e| Error::failed(format!("cannot read {}", output.display())).because(e))?;
+    let results =
+        std::fs::read_to_string(output).map_err(|e| tma::error::unreadable(output, &e))?;
     let found = judge(&results, &predictions)?;
     print(&match args.format {
         Format::Json => json::pretty(&found)?,
