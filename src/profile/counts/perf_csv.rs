@@ -174,14 +174,15 @@ fn parse(text: &str, separator: &str) -> std::result::Result<Line, Unparsed> {
     let mut why = Unparsed::Foreign;
     // The count is the first field after which the rest parses; the fields before it are the scope.
     for v in 0..fields.len().min(6) {
-        if !could_be_count(fields[v]) {
+        let count = builder::count(fields[v]);
+        if !could_be_count(fields[v], &count) {
             continue;
         }
         match after_count(fields, v, separator) {
             Ok(mut parsed) => {
                 let Some(scope) = scope(&fields[..v], separator) else { continue };
                 key.scope = scope;
-                parsed.count = builder::count(fields[v])?;
+                parsed.count = count?;
                 if let Some(cgroup) = &parsed.cgroup {
                     key.scope.get_or_insert_default().cgroup = Some(cgroup.clone());
                 }
@@ -208,8 +209,9 @@ fn time_stamp(field: &str, indented: bool) -> Option<u64> {
     builder::seconds(field)
 }
 
-fn could_be_count(field: &str) -> bool {
-    field.starts_with("<not ") || field.parse::<f64>().is_ok() && !field.starts_with('+')
+fn could_be_count(field: &str, count: &std::result::Result<Count, Unparsed>) -> bool {
+    let is_number = !matches!(count, Err(Unparsed::NoNumber));
+    field.starts_with("<not ") || is_number && !field.starts_with('+')
 }
 
 fn is_number(field: &str) -> bool {
@@ -260,9 +262,9 @@ fn after_count(
             _ => Err(Unparsed::CutOff),
         };
     };
-    let nanos = run_time.parse::<f64>().ok().filter(|t| (0.0..1e19).contains(t));
+    let nanos = |text: &str| text.parse::<f64>().ok().filter(|t| (0.0..1e19).contains(t));
     let whole = run_time.parse::<u64>().ok();
-    let run_time = whole.or(nanos.map(|t| t as u64));
+    let run_time = whole.or_else(|| nanos(run_time).map(|t| t as u64));
     tail.run_time = Some(run_time.ok_or(Unparsed::RunTime)?);
     // perf writes two decimals: `10` at the end of a line is a share that is cut off, and `24,93` one
     // with a decimal comma.
