@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`machine`] | the processor, its PMUs, and what the kernel permits |
+//! | `input` | standard input of a command that runs several times |
 //! | `measurement` | what to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]) |
 //! | [`kernel`] | the collector's interface to the kernel: [`perf::Live`], or a simulated one |
 //! | [`scripted`] | a simulated kernel for tests of the collector |
@@ -14,6 +15,7 @@
 //! Nothing here prints or interprets a measurement.
 
 pub mod build_id;
+mod input;
 pub mod kernel;
 pub mod machine;
 mod measurement;
@@ -24,6 +26,7 @@ pub mod scripted;
 
 use machine::{Machine, Root, tsc_hz_from_cpuid};
 
+pub use input::Input;
 pub use measurement::*;
 
 impl Machine {

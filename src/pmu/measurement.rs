@@ -1,5 +1,6 @@
 //! A request to count events of tasks or CPUs ([`Request`]), and the counts ([`Measurement`]).
 
+use crate::Input;
 use crate::machine::Machine;
 use serde::{Deserialize, Serialize, Serializer};
 use std::ffi::OsString;
@@ -60,6 +61,15 @@ pub struct Command {
     pub argv: Vec<OsString>,
     /// Where its standard output goes.
     pub stdout: Stdout,
+    /// Its standard input, if each run is to read the same ([`Command::run_again`]).
+    pub stdin: Option<Input>,
+}
+
+impl Command {
+    /// The same command, each run of which reads the same standard input.
+    pub fn run_again(self) -> Self {
+        Self { stdin: Input::own(), ..self }
+    }
 }
 
 /// Where the standard output of a command goes.

@@ -24,7 +24,7 @@ fn measure(argv: &[&str]) -> Result<Measurement> {
     let machine = Machine::detect();
     let mut request = Request::new(&machine, Vec::new(), Target::Command);
     let argv = argv.iter().map(Into::into).collect();
-    request.command = Some(Command { argv, stdout: pmu::Stdout::Ours });
+    request.command = Some(Command { argv, ..Command::default() });
     perf::measure(&request, &mut |_| {})
 }
 

@@ -14,7 +14,7 @@ pub fn kernel() -> Scripted {
 }
 
 pub fn command() -> Option<Command> {
-    Some(Command { argv: vec!["work".into()], stdout: pmu::Stdout::Ours })
+    Some(Command { argv: vec!["work".into()], ..Command::default() })
 }
 
 pub fn request<'a>(

@@ -235,7 +235,7 @@ fn a_first_thread_that_has_ended_hides_nothing() {
     let file = live.file.clone();
     live.end();
     let argv = [text(&file), "over"].map(std::ffi::OsString::from).to_vec();
-    let command = pmu::Command { argv, stdout: pmu::Stdout::Stderr };
+    let command = pmu::Command { argv, stdout: pmu::Stdout::Stderr, ..pmu::Command::default() };
     let counts = with_signals(|signals| count(&command, &wanted, signals)).unwrap();
     let part = counts.functions[0].as_ref().unwrap();
     assert_eq!((part.blocks[0].count.clone(), numbers(part).contains(&1000)), (Ok(1), true));

@@ -37,7 +37,7 @@ pub fn probed<T>(
     run: impl FnOnce(&pmu::Command, &Signals) -> tma::Result<T>,
 ) -> Option<T> {
     let argv = command.iter().map(OsString::from).collect();
-    let command = pmu::Command { argv, stdout: pmu::Stdout::Stderr };
+    let command = pmu::Command { argv, stdout: pmu::Stdout::Stderr, ..pmu::Command::default() };
     with_signals(|signals| run(&command, signals))
 }
 

@@ -57,6 +57,7 @@ pub fn request(image: &Path, command: &[&str]) -> Request {
         command: pmu::Command {
             argv: command.iter().map(OsString::from).collect(),
             stdout: pmu::Stdout::Stderr,
+            ..pmu::Command::default()
         },
         image: image.to_owned(),
         place: Place::Address(region.start),

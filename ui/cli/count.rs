@@ -138,7 +138,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let is_text = args.output.is_none() && args.format == Format::Text;
     let beside = is_text && process.is_none();
     let stdout = pmu::Stdout::beside(file.is_none() && !beside);
-    let command = Command { argv: args.command, stdout };
+    let command = Command { argv: args.command, stdout, ..Command::default() }.run_again();
     let mut ask = CountAsk {
         command,
         process,

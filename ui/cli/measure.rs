@@ -214,7 +214,7 @@ impl MeasureArgs {
             (.., true) => Aggregate::Socket,
             _ => Aggregate::All,
         };
-        let run = || Command { argv: workload::resolve(command), stdout };
+        let run = || Command { argv: workload::resolve(command), stdout, ..Command::default() };
         Ok(LiveAsk {
             ask: self.ask(),
             uarch: settings.uarch.clone(),

@@ -5,7 +5,7 @@
 
 use super::signals::ENDING;
 use crate::kernel::Usage;
-use crate::{Command, Exit, Stdout};
+use crate::{Command, Exit, Input, Stdout};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
@@ -74,6 +74,7 @@ impl Child {
             argv.map_err(|_| Error::usage("an argument of the command contains a zero byte"))?;
         let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
         pointers.push(std::ptr::null());
+        let stdin = command.stdin.as_ref().map(Input::next).transpose()?.flatten();
         let sigchld = default_sigchld();
         // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
@@ -91,6 +92,7 @@ impl Child {
             wait: wait.as_raw_fd(),
             go: go.as_raw_fd(),
             report: report.as_raw_fd(),
+            stdin: stdin.as_ref().map(AsRawFd::as_raw_fd),
             stdout: match (command.stdout, &dropped) {
                 (Stdout::Stderr, _) => libc::STDERR_FILENO,
                 (_, Some((_, into))) => into.as_raw_fd(),
@@ -242,6 +244,8 @@ struct Plan<'a> {
     wait: RawFd,
     go: RawFd,
     report: RawFd,
+    /// Standard input, if not that of this process.
+    stdin: Option<RawFd>,
     /// What becomes standard output.
     stdout: RawFd,
     /// SIGCHLD was ignored when this process started, so it is for the command.
@@ -280,6 +284,9 @@ fn become_command(plan: &Plan<'_>) -> ! {
             }
         }
         libc::sigprocmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
+        if let Some(stdin) = plan.stdin {
+            libc::dup2(stdin, libc::STDIN_FILENO);
+        }
         libc::dup2(plan.stdout, libc::STDOUT_FILENO);
         libc::execvp(plan.argv[0], plan.argv.as_ptr());
         let errno = *libc::__errno_location();
@@ -335,7 +342,7 @@ mod tests {
     fn a_signal_before_exec_is_the_commands_and_not_ours() {
         let signals = Signals::catch().expect("signals");
         let argv = ["sleep", "60"].map(OsString::from).to_vec();
-        let command = Command { argv, stdout: Stdout::Ours };
+        let command = Command { argv, ..Command::default() };
         let mut child = Child::prepare(&command).expect("forked");
         // Not SIGINT: jobs in the background of a script ignore it, and so do their commands.
         kill(Pid::from_raw(child.pid), Signal::SIGTERM).expect("sent");

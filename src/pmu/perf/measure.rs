@@ -22,7 +22,7 @@ use tma::error::{Error, Result};
 /// let machine = Machine::detect();
 /// let mut request = Request::new(&machine, Vec::new(), Target::Command);
 /// let argv = ["sh", "-c", "exit 3"].map(Into::into).to_vec();
-/// request.command = Some(Command { argv, stdout: Stdout::Ours });
+/// request.command = Some(Command { argv, ..Command::default() });
 ///
 /// let measurement = perf::measure(&request, &mut |_progress| {})?;
 /// assert_eq!(measurement.exit, Some(Exit::Status(3)));

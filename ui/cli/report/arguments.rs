@@ -348,12 +348,22 @@ impl ReportArgs {
     pub fn live(&self, settings: &Settings) -> Result<LiveAsk> {
         let document = self.output.is_none() && self.format != Format::Text;
         let to_stdout = document || self.exports_to_stdout();
+        let live = self.measure.live(settings, &self.command, pmu::Stdout::beside(to_stdout))?;
+        let code = &self.code;
+        let several = self.repeat > 1
+            || self.no_multiplex
+            || self.drilldown
+            || code.measure
+            || code.counts
+            || code.estimate;
+        let command = live.command.map(|of| if several { of.run_again() } else { of });
         Ok(LiveAsk {
+            command,
             multiplex: !self.no_multiplex,
             drilldown: self.drilldown,
             repeats: self.repeat,
             interval: self.interval.map(Duration::from_millis),
-            ..self.measure.live(settings, &self.command, pmu::Stdout::beside(to_stdout))?
+            ..live
         })
     }
 }

@@ -276,7 +276,7 @@ fn ask(what: &What, settings: &Settings) -> Result<LiveAsk> {
     Ok(LiveAsk {
         uarch: settings.uarch.clone(),
         target,
-        command: argv.map(|argv| Command { argv, stdout: pmu::Stdout::Ours }),
+        command: argv.map(|argv| Command { argv, ..Command::default() }),
         typed: command.into_iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
         interval: Some(INTERVAL),
         ..LiveAsk::of(settings.core()?)
@@ -321,7 +321,7 @@ impl Sampled {
         let of_parts = carried.clone();
         let ask = EstimateAsk {
             process: self.process.map(|pid| (pid, WINDOW)),
-            command: Command { argv: workload::resolve(&self.command), stdout: pmu::Stdout::Ours },
+            command: Command { argv: workload::resolve(&self.command), ..Command::default() },
             model: settings.core_model()?,
             progress: Callback::new(move |step| {
                 steps.send(BackgroundResult::Estimating(step));
