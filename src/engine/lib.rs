@@ -28,6 +28,8 @@
 //! | `nesting` | functions that may call themselves, their calls and returns; loads that branches wait for |
 //! | `notes` | notes on modules whose code is not here |
 //! | `trips` | trips of loops, from outcomes of branches |
+//! | `processes` | the time that processes use, and those that they start |
+//! | [`one_run`] | a command that is measured as a live process |
 //! | [`regions`] | regions that a program marks |
 //! | [`function_name`] | functions by the names that people write, also of a debug file; the largest of a file |
 //! | [`block`] | a block measured and explained, or two measured in turn |
@@ -62,10 +64,12 @@ pub mod measured;
 mod mispredicted;
 mod nesting;
 mod notes;
+pub mod one_run;
 pub mod phases;
 pub mod predict;
 mod predicting;
 pub mod prefetch;
+mod processes;
 pub mod record;
 pub mod recorded_loads;
 pub mod regions;

@@ -251,12 +251,18 @@ fn measured(
     });
     code = by_event(&code, event);
     if outcome.interrupted.is_some() && code.estimate.take().is_some() {
-        outcome.report.notes.push("no estimated top-down: interrupted".to_owned());
+        outcome.report.notes.push(match ask.target {
+            Target::Command => ENDLESS.to_owned(),
+            _ => "no estimated top-down: interrupted".to_owned(),
+        });
     }
     let interrupted = enter(&mut outcome.report, &recording, &code, &located, progress)?;
     outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
 }
+
+/// The command was interrupted: perhaps it does not end by itself.
+const ENDLESS: &str = "no estimated top-down: interrupted; --duration S estimates a command that does not end, in windows";
 
 /// The question about samples of this event.
 fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {

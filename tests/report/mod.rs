@@ -16,6 +16,7 @@ mod gate;
 mod hot_code;
 mod hot_rows;
 mod live_counts;
+mod once;
 mod page;
 mod per_function;
 mod recorded;

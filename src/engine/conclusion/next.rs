@@ -61,6 +61,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
     let of = subject(report, live.is_some());
     steps.extend(live.and(of.as_ref()).and_then(|of| callers(report, of)));
     match &report.estimate {
+        Some(found) if found.is_unlike => steps.extend(of.as_ref().and_then(one_run)),
         Some(estimate) => {
             let hot = estimate.loops.iter().filter(|row| row.share >= HOT);
             let rows = std::iter::once(&estimate.program).chain(hot);
@@ -176,6 +177,13 @@ fn estimate(report: &Report, of: &Subject) -> Option<Step> {
     Some(Step { why: format!("why: an estimated tree ({cost})"), command })
 }
 
+/// The estimate of a command that does not run again as it did.
+fn one_run(of: &Subject) -> Option<Step> {
+    let Subject::Command(words) = of else { return None };
+    let command = format!("tdtool report --estimate --duration {} -- {words}", WINDOW.as_secs());
+    Some(Step { why: "from windows of one run, which is then ended".to_owned(), command })
+}
+
 /// Which branches are mispredicted, where that is the bottleneck of a counted tree.
 fn branches(report: &Report, of: &Subject) -> Option<Step> {
     let of = match of {
@@ -241,7 +249,8 @@ fn hottest(report: &Report) -> Option<Step> {
     let is_program =
         |path: &str| path.starts_with('/') && !path.ends_with(".dump") && Path::new(path).is_file();
     let is_measured = report.blocks.iter().any(|row| row.measured.is_some());
-    if is_measured || is_mispredicted(report) {
+    let is_unlike = report.estimate.as_ref().is_some_and(|found| found.is_unlike);
+    if is_measured || is_unlike || is_mispredicted(report) {
         return None;
     }
     let command = report.measured_program();

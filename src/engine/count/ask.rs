@@ -73,15 +73,6 @@ pub(crate) fn notes(command: &Command) -> Vec<String> {
     all.into_iter().map(str::to_owned).collect()
 }
 
-/// Seconds of processor time that a process has used (proc_pid_stat(5), fields 14 and 15).
-pub(super) fn processor_time(pid: i32) -> Option<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
-    // USER_HZ, an ABI constant of Linux on x86.
-    Some((ticks(14)? + ticks(15)?) / 100.0)
-}
-
 /// Whether it would have other privileges than its caller (execve(2)).
 fn is_setuid(command: &Command) -> bool {
     let metadata = program(command).ok().and_then(|path| path.metadata().ok());

@@ -4,6 +4,7 @@ use super::ask::{self, CountAsk};
 use super::choice::{self, Chosen, chosen};
 use super::rows::{Steps, enter, refused};
 use crate::loads::{Loads, loads};
+use crate::processes::processor_time;
 use crate::steps::{Left, Subject};
 use crate::{mispredicted, values};
 use pmu::Command;
@@ -72,7 +73,7 @@ impl First {
             (hot, None) => hot.as_ref().map(|found| found.seconds),
         };
         let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-        let used = || ask.process.and_then(|(pid, _)| ask::processor_time(pid));
+        let used = || ask.process.and_then(|(pid, _)| processor_time(pid));
         let used_before = used();
         steps.plain = plain.or(steps.plain);
         steps.begin(ask, "counts", Left { plain: false, ..ask.runs() });

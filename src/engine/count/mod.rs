@@ -117,7 +117,7 @@ fn mark(document: &mut Count) {
 }
 
 /// How a run ended.
-fn words(exit: Exit) -> String {
+pub(crate) fn words(exit: Exit) -> String {
     match exit {
         Exit::Status(0) => "ended as a whole".to_owned(),
         Exit::Status(status) => format!("ended with status {status}"),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `ask` | the question, hot functions, width and clock; steps, signals |
 //! | `further` | further runs of the command, and their counts |
+//! | `unlike` | whether the counted run did what the sampled one did |
 //! | `windows` | how windows are spread over a run |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
@@ -43,10 +44,12 @@ mod replay;
 mod rows;
 mod schedule;
 mod tail;
+mod unlike;
 mod windows;
 mod words;
 
 use crate::core_model::CoreModel;
+use crate::processes::working_child;
 pub use crate::steps::{Callback, Step};
 use crate::steps::{Left, cost_of_process};
 pub use ask::EstimateAsk;
@@ -74,6 +77,7 @@ use schedule::{Alone, isolation};
 use std::time::Duration;
 use tail::Pooled;
 use tma::{Error, Result};
+use unlike::Unlike;
 
 /// Why there is no tree.
 const INTERRUPTED: &str = "interrupted while entries were counted";
@@ -146,6 +150,15 @@ pub fn estimate(
         shared.cycles = spent * ghz * 1e9;
     }
     let counted = Counted::new(further.counts());
+    if let Some(unlike) = Unlike::of(&found, &counted, further.seconds_of(Purpose::Counts)) {
+        document.runs.extend(further.runs());
+        document.is_unlike = ask.process.is_none();
+        let child = ask.process.and_then(|(pid, _)| working_child(pid));
+        let why = child.map_or(unlike.to_string(), |child| format!("{unlike}; {child}"));
+        early(&shared, &document, profile, &why);
+        return Ok((without(document, &found, &why), None));
+    }
+    document.notes.extend(unlike::note(&found, &counted));
     let functions = functions(&found, &counted, &ask.model);
     let context = Context::new(&shared, &counted);
     let pooled = found.few.as_ref().and_then(|few| Pooled::of(few, &context));

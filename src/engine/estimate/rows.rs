@@ -283,8 +283,8 @@ impl Rows<'_, '_> {
 
     fn runs(&self) -> Runs<'_> {
         match self.known.ask.process {
-            Some((pid, _)) => Runs::Process(pid),
-            None => Runs::Command(self.known.command),
+            Some((pid, _)) if self.known.command.is_empty() => Runs::Process(pid),
+            _ => Runs::Command(self.known.command),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The functions that hold most of the samples of a command, to be analysed in further runs.
 
 use super::Temporary;
+use crate::processes::working_child;
 use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
 use pmu::Target;
@@ -86,15 +87,19 @@ impl Hottest {
 }
 
 /// Why no sample was taken in this many seconds, and the remedy.
-pub(crate) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static str) {
+pub(crate) fn never_sampled(target: &Target, seconds: f64) -> (String, String) {
+    let child = match target {
+        Target::Process(pid) => working_child(*pid),
+        _ => None,
+    };
     match target {
         Target::Command => (
             format!("the command ended after {seconds:.3} s, before its first sample"),
-            "give it more to do",
+            "give it more to do".to_owned(),
         ),
         _ => (
             format!("nothing of it ran in a window of {seconds:.1} s"),
-            "try again while it works, or longer: --duration N",
+            child.unwrap_or_else(|| "try again while it works, or longer: --duration N".to_owned()),
         ),
     }
 }

@@ -73,6 +73,9 @@ pub struct Estimate {
     /// The one of `notes` that says what else used the machine, if that affects the numbers; not in documents.
     #[serde(skip)]
     pub disturbed: Option<String>,
+    /// Whether the command did other work when it ran again; not in documents.
+    #[serde(skip)]
+    pub is_unlike: bool,
     /// Assumptions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,

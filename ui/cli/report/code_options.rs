@@ -36,7 +36,7 @@ pub struct CodeArgs {
     /// Count entries of the hottest blocks by probes: a further run, output repeated
     #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
-    /// Estimate the tree without a PMU: further runs, their output dropped
+    /// Estimate the tree without a PMU: runs it again, or once with --duration
     #[arg(long, conflicts_with_all = ["thread", "time", "event_number", "repeat", "no_multiplex", "drilldown", "interval"], help_heading = CODE)]
     pub estimate: bool,
     /// Keep in FILE all that the estimate is computed from (.gz: compressed)

@@ -20,6 +20,7 @@ use crate::{config, terminal};
 use arguments::Format;
 use destination::Destination;
 use engine::estimate::{Callback, EstimateAsk, Step, redacted};
+use engine::one_run::OneRun;
 use engine::record::SampleAsk;
 use engine::regions::{Followed, RegionsAsk, TreesAsk, regions};
 use engine::reports::{Measured, of_files, of_live};
@@ -128,6 +129,11 @@ fn of_measurement(
     if args.code.estimate && args.measure.pid.is_some() {
         ask.duration.get_or_insert(Duration::from_secs_f64(WINDOW));
     }
+    let is_taken = ask.command.is_some() || args.interval.is_some();
+    let one_run = match args.code.estimate && ask.duration.is_some() {
+        true => OneRun::start(&mut ask)?,
+        false => None,
+    };
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
@@ -161,15 +167,15 @@ fn of_measurement(
     };
     let (machine, library) = (settings.machine(), settings.library);
     let mut progress = progress(args);
-    let is_taken = ask.command.is_some() || args.interval.is_some();
     let mut clock = Some(Clock::start("measuring", ask.duration, is_taken));
     let show_progress = &mut |done, all| {
         drop(clock.take());
         progress.show(done, all);
     };
     let of = Measured { machine, library, ask: &ask, code };
-    let outcome = of_live(of, &mut on_update, show_progress)?;
+    let mut outcome = of_live(of, &mut on_update, show_progress)?;
     drop(clock);
+    outcome.exit = outcome.exit.or(one_run.and_then(OneRun::end));
     if !args.stacks_only() {
         if !destination.is_read_here() {
             note_blocked(&outcome);

@@ -133,9 +133,9 @@ fn head(cores: &[CountedCore], ask: &LiveAsk, source: Source) -> Report {
     report.uarch = names.join("+");
     report.title = cores.first().map(|c| c.table.title.clone()).unwrap_or_default();
     report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
-    report.subject = vec![subject(&ask.target, &ask.typed)];
-    report.command = ask.command.as_ref().map(|_| ask.typed.clone());
-    report.target = Some(ask.target.clone());
+    report.subject = vec![subject(ask.reported(), &ask.typed)];
+    report.command = (!ask.typed.is_empty()).then(|| ask.typed.clone());
+    report.target = Some(ask.reported().clone());
     report
 }
 

@@ -85,6 +85,12 @@ impl LiveAsk {
             require_pmu: false,
         }
     }
+
+    /// What the report is of: the command also where its process is the target, as of [`OneRun`](crate::one_run::OneRun).
+    pub(crate) fn reported(&self) -> &Target {
+        let is_command = self.command.is_none() && !self.typed.is_empty();
+        if is_command { &Target::Command } else { &self.target }
+    }
 }
 
 /// An update while a measurement runs.
