@@ -73,16 +73,25 @@ fn estimated(report: &Report, estimate: &Estimate) -> String {
     if covered >= NEARLY_ALL {
         return said.clone();
     }
-    if covered <= 0.0 {
-        let found = report.sampled.as_ref().and_then(|one| sampled(report, one));
+    let analysed = percent(covered);
+    if covered > 0.0 && kernel > covered {
+        return format!(
+            "{} Of the {analysed} of the time that was analysed: {said}",
+            in_kernel(report)
+        );
+    }
+    // Code without a file, say, is not analysed: if that has more, it is what the report is about.
+    let other = report.functions.first().is_some_and(|first| first.share > covered);
+    if other || covered <= 0.0 {
+        let said = match covered > 0.0 {
+            true => format!("Only {analysed} of it is in code that can be analysed."),
+            false => said.clone(),
+        };
+        let found = report.sampled.as_ref().and_then(|of| sampled(report, of));
         return found.map_or_else(|| said.clone(), |found| format!("{found} {said}"));
     }
-    let analysed = percent(covered);
-    match kernel > covered {
+    match kernel >= 0.01 {
         true => {
-            format!("{} Of the {analysed} of the time that was analysed: {said}", in_kernel(report))
-        }
-        false if kernel >= 0.01 => {
             format!("{said} Analysed: {analysed} of the time; the kernel has {}.", percent(kernel))
         }
         false => format!("{said} Analysed: {analysed} of the time."),
@@ -217,6 +226,18 @@ mod tests {
         );
         report.estimate.as_mut().unwrap().covered = 0.95;
         assert_eq!(verdict(&report).unwrap(), "Memory Bound: 94 %.");
+    }
+
+    #[test]
+    fn where_most_is_in_code_that_was_not_analysed_that_is_named() {
+        let mut report = report(0.0, &[]);
+        report.functions[0].share = 0.92;
+        let program = Row { sentence: "Retiring: 94 %.".into(), ..Row::default() };
+        report.estimate = Some(Estimate { covered: 0.051, program, ..Estimate::default() });
+        assert_eq!(
+            verdict(&report).unwrap(),
+            "92 % of the time is in walk; samples do not show why. Only 5.1 % of it is in code that can be analysed."
+        );
     }
 
     #[test]

@@ -343,12 +343,13 @@ fn not_here(functions: &[HotFunction]) -> Option<String> {
 
 /// Advice for code without names that was compiled while the program ran.
 fn compiled(profile: &Profile) -> Option<String> {
-    let share: f64 =
-        profile.functions.iter().filter(|of| is_compiled(&of.path)).map(|of| of.share).sum();
+    let is_nameless = |of: &&HotFunction| is_compiled(&of.path) && of.gap.is_some();
+    let share: f64 = profile.functions.iter().filter(is_nameless).map(|of| of.share).sum();
     (share >= WORTH_A_NOTE).then(|| {
         format!(
-            "{:.1} % of the samples is in code compiled at run time, without names: node --perf-basic-prof, Java with \
-             perf-map-agent and python3 -X perf name it; then measure again",
+            "{:.1} % of the samples is in code compiled at run time, without names: node --perf-basic-prof, java \
+             -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (running: `jcmd PID Compiler.perfmap`) and python3 \
+             -X perf name it; then measure again",
             100.0 * share
         )
     })
