@@ -28,7 +28,7 @@ CHAIN, BRANCH = ("fp_chain", "k_fpchain", "core_bound"), ("misp50", "k_branch", 
 CHASE, GATHER = ("dram_chase", "k_chase", "memory_bound"), ("dram_gather", "k_gather", "memory_bound")
 MIXED = {"mix_chain_misp": [CHAIN, BRANCH], "mix_chase_chain": [CHASE, CHAIN], "mix_three": [CHAIN, BRANCH, GATHER]}
 # (the control of "search" is as random as its program: it was meant to be none)
-NO_CONTROL = {"flat_chain", "flat_small", "search", "divide", "port", "forward", "retire", "sqrt", "mul_chain", "crc"}
+NO_CONTROL = {"flat_chain", "flat_small", "search", "divide", "divide_data", "divide_vectors", "divide_call", "port", "forward", "retire", "sqrt", "mul_chain", "crc"}
 
 
 def times(program, kind, mode, size, rounds=3):

@@ -2,6 +2,7 @@
    The work is in functions k_*; a control does the same work without the bottleneck. Deterministic; prints the
    nanoseconds of processor time of each function's rounds. gcc -O2 -fno-if-conversion -fno-if-conversion2 -fno-tree-vectorize */
 #define _GNU_SOURCE
+#include <emmintrin.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -101,6 +102,19 @@ KERNEL k_retire(u64 n) {
                 : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f) :: "memory");
     return a + b + c + d + e + f;
 }
+KERNEL k_dividedata(u64 *d, u64 mask, u64 n) {
+    u64 s = 0; for (u64 i = 0; i < n; i++) s += d[i & mask] / (d[(i + 7) & mask] >> (i & 31) | 1); return s;
+}
+KERNEL k_vectors(float *d, u64 size, u64 n) {
+    __m128 s = _mm_setzero_ps();
+    for (u64 r = 0; r < n; r++)
+        for (u64 i = 0; i < size; i += 4) {
+            __m128 x = _mm_load_ps(d + i); s = _mm_add_ps(s, _mm_div_ps(_mm_sqrt_ps(x), _mm_add_ps(x, _mm_set1_ps(3))));
+        }
+    return _mm_cvtss_f32(s) > 1;
+}
+KERNEL k_quotient(u64 a, u64 b) { return a / b; }
+KERNEL k_callquotient(u64 a, u64 b, u64 n) { u64 s = 0; for (u64 i = 0; i < n; i++) s += k_quotient(a - i, b + i); return s; }
 /* Set aside: not looked at until the model was fixed. */
 KERNEL k_triad(double *a, double *b, double *c, u64 n, u64 r) {
     for (u64 k = 0; k < r; k++) for (u64 i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];
@@ -158,6 +172,10 @@ static void one(const char *kind, double times) {
     if (IS("dram_stream")) { u64 b = c ? 16 * KB : 256 * MB; u64 *d = words(b); RUN("k_stream", k_stream(d, b / 64, 400 * m * 64 / b)); }
     if (IS("dram_gather")) { int bits = c ? 11 : 25; u64 *d = words(8ul << bits); RUN("k_gather", k_gather(d, bits, 120 * m)); }
     if (IS("divide")) RUN("k_divide", k_divide(0x123456789abcdefu, 12345, 220 * m));
+    if (IS("divide_data")) { u64 *d = words(16 * KB); RUN("k_dividedata", k_dividedata(d, 2 * KB - 1, 220 * m)); }
+    if (IS("divide_vectors")) { float *d = (float *)words(512 * KB); for (u64 i = 0; i < 128 * KB; i++) d[i] = 1 + (rnd() >> 44);
+        RUN("k_vectors", k_vectors(d, 128 * KB, 250 * m / (32 * KB))); }
+    if (IS("divide_call")) RUN("k_callquotient", k_callquotient(0x123456789abcdefu, 12345, 220 * m));
     if (IS("fp_chain")) { if (c) RUN("k_fpfree", k_fpfree(0.999, 0.5, 400 * m)); else RUN("k_fpchain", k_fpchain(0.999, 0.5, 400 * m)); }
     if (IS("port")) RUN("k_port", k_port(2500 * m));
     if (IS("forward")) { static unsigned x[16] __attribute__((aligned(64))); RUN("k_forward", k_forward(x, 180 * m)); }
