@@ -10,8 +10,11 @@
 //! interval has what would be there if it took that, or nothing.
 
 use crate::evidence::{BoundBy, Evidence, Interval, Isolated, Reason};
-use crate::parts::{Part, Parts, Share, Source};
+use crate::part::Part;
+use crate::parts::Parts;
 use crate::rest::{Rest, attribute};
+use crate::share::{Share, Source};
+use crate::within::Within;
 
 /// From this multiple of the program's own time on, a measurement in isolation is of other work.
 const SLOWER: f64 = 1.25;
@@ -78,15 +81,11 @@ fn of_known(all: &[Evidence]) -> Parts {
     }
     if known.loads.high > 0.0 {
         parts.set(Part::MemoryBound, share(known.loads, Source::Isolated));
-        parts.set(Part::L1Bound, share(known.loads, Source::Isolated));
     }
-    attribute(&left, &mut parts);
+    let attributed = attribute(&left, &mut parts);
     known.without_bound(&mut parts);
-    if let Some(why) = all.iter().find_map(|one| one.isolated.as_ref().err()) {
-        let (own, most) = (parts.of(Part::L1Bound).clone(), parts.of(Part::MemoryBound).high);
-        let more = Interval::new(0.0, 0.0, (most - own.high).max(0.0));
-        parts.set(Part::L1Bound, own.or_more(more, Source::Isolated, why));
-    }
+    let Known { loads, core, .. } = known;
+    Within { all, time: time.value, loads, core, attributed }.enter(&mut parts);
     parts.tightened()
 }
 
@@ -114,13 +113,13 @@ fn part_of(evidence: &Evidence) -> Option<Part> {
     }
 }
 
-/// Share of the latency of loads in a chain with other instructions in which nothing else executes, at least: only such
-/// cycles are Memory Bound in Intel's tree, while AMD's has all in which the oldest instruction is a load.
-const IDLE: f64 = 0.5;
+/// [`Evidence::certain`] where it is not known: in half of the latency at least nothing else executes, and only such
+/// cycles are Memory Bound in Intel's tree.
+pub const IDLE: f64 = 0.5;
 
 /// Divides what a piece takes behind the front end: loads that wait for L1 or stores, and everything else.
-fn waiting(excess: Interval, loads: f64) -> (Interval, Interval) {
-    let sure = if loads < 1.0 { IDLE * loads } else { loads };
+fn waiting(excess: Interval, loads: f64, certain: f64) -> (Interval, Interval) {
+    let sure = if loads < 1.0 { certain * loads } else { loads };
     let of = |share: f64, low: f64, high: f64| {
         Interval::new(share * excess.value, low * excess.low, high * excess.high)
     };
@@ -159,7 +158,7 @@ impl Known {
             let of = match part_of(one) {
                 Some(Part::FetchBandwidth) => &mut sum.front,
                 Some(Part::CoreBound) => {
-                    let (waits, others) = waiting(excess, *loads);
+                    let (waits, others) = waiting(excess, *loads, one.certain);
                     sum.loads = sum.loads.plus_alike(waits);
                     sum.core = sum.core.plus_alike(others);
                     continue;

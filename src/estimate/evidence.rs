@@ -240,6 +240,18 @@ pub struct Isolated {
     pub loads: f64,
 }
 
+/// Its divisions and roots.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Divisions {
+    /// It has none.
+    #[default]
+    Absent,
+    /// They take this share, 0 to 1, of what is Core Bound in isolation.
+    Take(f64),
+    /// They take some of it, or none.
+    Unknown,
+}
+
 /// Its mispredictions, as far as known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Mispredicted {
@@ -270,6 +282,9 @@ pub struct Loads {
     pub carried: Interval,
     /// The most that others can cost, of which nothing was measured.
     pub unknown: f64,
+    /// What is from the second cache, from the third and from memory, and of stores; what is not known apart is in the
+    /// upper end of each that it may be.
+    pub levels: [Interval; 4],
 }
 
 /// Everything known of a piece of code, or why it is not.
@@ -285,6 +300,11 @@ pub struct Evidence {
     pub isolated: Result<Isolated, Reason>,
     /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.
     pub other_values: bool,
+    /// Its divisions and roots.
+    pub divisions: Divisions,
+    /// The share of the latency of loads in a chain with other instructions, 0 to 1, that is Memory Bound for certain, as
+    /// counters of its core have it.
+    pub certain: f64,
     /// Whether it is a loop, whose executions follow each other in isolation as they do in the program.
     pub is_loop: bool,
     /// Cycles of the longest paths of dependencies through its executions, each after the other, with loads that hit the

@@ -3,19 +3,30 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`parts`] | the parts, their sources, sums and tree, and the largest of them |
+//! | [`part`] | the parts, and which is part of which |
+//! | [`share`] | the share of a part, with its source |
+//! | [`parts`] | the shares of all, and sums of them |
+//! | [`tree`] | the tree that they make, and the largest of them |
 //! | [`evidence`] | evidence of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
 //! | `rest` | the remainder, by what can account for it |
+//! | `within` | what the parts consist of |
 //!
 //! Time is counterfactual: a part is what would be gone without its cause, in the order in which causes are
 //! measured. What is left over is *unexplained*; it is shown, never distributed.
 
 pub mod divide;
 pub mod evidence;
+pub mod part;
 pub mod parts;
 mod rest;
+pub mod share;
+pub mod tree;
+mod within;
 
-pub use divide::{divide, divide_all};
-pub use evidence::{BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
-pub use parts::{Node, Part, Parts, Share, Source, bottleneck};
+pub use divide::{IDLE, divide, divide_all};
+pub use evidence::{BoundBy, Divisions, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
+pub use part::Part;
+pub use parts::Parts;
+pub use share::{Share, Source};
+pub use tree::{Node, bottleneck};

@@ -1,205 +1,14 @@
-//! The parts of a piece of code's time, their sources, and sums of them; the tree that they make, and which part is
-//! the largest, if the intervals allow saying so.
+//! The shares of all parts of a piece of code's time, and sums of them.
 
 use crate::evidence::{Interval, Reason};
-use serde::{Deserialize, Serialize};
+use crate::part::{ALL, Part, WITHIN};
+use crate::share::{Share, Source};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// A part of the time, in slots of the core's width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Slots of retired µops.
-    Retiring,
-    /// Mispredicted branches.
-    BadSpeculation,
-    /// Fetching and decoding, with all code in the first cache.
-    FetchBandwidth,
-    /// Fetching code from beyond the first cache.
-    FetchLatency,
-    /// Ports, dependencies, store forwarding and dividers.
-    CoreBound,
-    /// Loads and stores: what the first cache takes, as far as nothing hides it, and beyond it.
-    MemoryBound,
-    /// The share of Memory Bound that loads wait for the first cache or for earlier stores, as known in isolation; in it,
-    /// not beside it.
-    L1Bound,
-    /// Time that none of them covers.
-    Unexplained,
-}
-
-/// All parts that make up the time, in the order of documents.
-pub const ALL: [Part; 7] = [
-    Part::Retiring,
-    Part::BadSpeculation,
-    Part::FetchBandwidth,
-    Part::FetchLatency,
-    Part::CoreBound,
-    Part::MemoryBound,
-    Part::Unexplained,
-];
-
-impl Part {
-    /// As in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Retiring => "retiring",
-            Self::BadSpeculation => "bad_speculation",
-            Self::FetchBandwidth => "fetch_bandwidth",
-            Self::FetchLatency => "fetch_latency",
-            Self::CoreBound => "core_bound",
-            Self::MemoryBound => "memory_bound",
-            Self::L1Bound => "l1_bound",
-            Self::Unexplained => "unexplained",
-        }
-    }
-
-    /// As shown.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Retiring => "Retiring",
-            Self::BadSpeculation => "Bad Speculation",
-            Self::FetchBandwidth => "Fetch Bandwidth",
-            Self::FetchLatency => "Fetch Latency",
-            Self::CoreBound => "Core Bound",
-            Self::MemoryBound => "Memory Bound",
-            Self::L1Bound => "L1 Bound",
-            Self::Unexplained => "Unexplained",
-        }
-    }
-
-    /// The part with this name.
-    pub fn of(name: &str) -> Option<Self> {
-        ALL.into_iter().find(|part| part.name() == name)
-    }
-}
-
-/// Where a share comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Exact counts and the µop table, over sampled time.
-    Counted,
-    /// A model: mispredictions × their cost on this host, latencies of dependent instructions.
-    Modelled,
-    /// Loops and blocks in isolation.
-    #[serde(rename = "measured in isolation")]
-    Isolated,
-    /// The remainder, where loads are known to miss often enough for it, or code not to fit. Older documents have
-    /// `residual` for it.
-    Inferred,
-    /// The remainder that is unexplained.
-    Residual,
-    /// Nothing is there that could take time: no loads that miss, code that fits, another bound in isolation.
-    #[default]
-    #[serde(alias = "")]
-    Excluded,
-    /// Not known, at most the upper end. Older documents have `no evidence` for it.
-    #[serde(alias = "no evidence")]
-    Bounded,
-    /// The sum that is Frontend or Backend Bound, of parts with different sources.
-    #[serde(rename = "sum of its parts")]
-    Sum,
-    /// The mean of a source line's blocks, which have different sources.
-    #[serde(rename = "of several blocks")]
-    Several,
-}
-
-/// As in documents.
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-/// A part's share of the time, 0 to 1; or the most that it can be, where it is not known. The latter is above 0: a share
-/// that can only be 0 is known. By default none of the time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Share {
-    /// The share; 0 where it is not known.
-    pub value: f64,
-    /// The lower end of its interval.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-    /// Where it comes from.
-    pub source: Source,
-    /// Why it is not known, or what it may be instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
-}
-
-impl Share {
-    /// A share that is known.
-    pub fn known(share: Interval, source: Source) -> Self {
-        Self { source, ..Self::default() }.with(share)
-    }
-
-    /// Anything up to `most`.
-    pub fn unknown(most: f64, reason: Reason) -> Self {
-        match most > 0.0 {
-            true => Self {
-                high: most,
-                source: Source::Bounded,
-                reason: Some(reason),
-                ..Self::default()
-            },
-            false => Self::default(),
-        }
-    }
-
-    /// With another reason.
-    #[must_use]
-    pub fn because(self, reason: Option<Reason>) -> Self {
-        Self { reason, ..self }
-    }
-
-    /// The share with its ends.
-    pub fn interval(&self) -> Interval {
-        Interval { value: self.value, low: self.low, high: self.high }
-    }
-
-    /// Whether it is known to be none of the time.
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Whether there is a value; else only the interval and the reason are known.
-    pub fn has_value(&self) -> bool {
-        self.value > 0.0 || self.source != Source::Bounded
-    }
-
-    fn with(self, share: Interval) -> Self {
-        let Interval { value, low, high } = share;
-        Self { value, low, high, ..self }
-    }
-
-    /// With another interval; an unknown share that can then only be 0 is known to be none.
-    fn within(&self, share: Interval) -> Self {
-        match self.source {
-            Source::Bounded if share.high <= 0.0 => Self::default(),
-            _ => self.clone().with(share),
-        }
-    }
-
-    /// The sum of two parts; their errors add up.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
-        let unknown = [self, other].into_iter().find(|part| !part.has_value());
-        let source = match unknown {
-            _ if self.source == other.source => self.source,
-            Some(part) if self.value + other.value <= 0.0 => part.source,
-            _ => Source::Sum,
-        };
-        Self {
-            value: self.value + other.value,
-            low: self.low + other.low,
-            high: (self.high + other.high).min(1.0),
-            source,
-            reason: None,
-        }
-    }
-}
-
-/// The shares of all parts; their values, without `l1_bound`, sum to 1. By default no part has any of the time.
+/// The shares of all parts; their values, without the children, sum to 1. By default no part has any of the time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// [`Part::Retiring`].
@@ -214,15 +23,19 @@ pub struct Parts {
     pub core_bound: Share,
     /// [`Part::MemoryBound`].
     pub memory_bound: Share,
-    /// [`Part::L1Bound`], part of the one before; absent where there is none.
-    #[serde(default, skip_serializing_if = "Share::is_none")]
-    pub l1_bound: Share,
     /// [`Part::Unexplained`].
     pub unexplained: Share,
+    /// What these consist of; one that is absent is not known apart from the others of its parent.
+    #[serde(flatten)]
+    pub children: Children,
 }
 
+/// Parts within others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Children(BTreeMap<Part, Share>);
+
 impl Parts {
-    /// From the share of each part.
+    /// From the share of each part that makes up the time.
     pub fn each(of: impl Fn(Part) -> Share) -> Self {
         Self {
             retiring: of(Part::Retiring),
@@ -231,23 +44,29 @@ impl Parts {
             fetch_latency: of(Part::FetchLatency),
             core_bound: of(Part::CoreBound),
             memory_bound: of(Part::MemoryBound),
-            l1_bound: of(Part::L1Bound),
             unexplained: of(Part::Unexplained),
+            children: Children::default(),
         }
     }
 
-    /// The share of a part.
-    pub fn of(&self, part: Part) -> &Share {
+    /// The share of a part; `None` for a child that is not known apart.
+    pub fn get(&self, part: Part) -> Option<&Share> {
         match part {
-            Part::Retiring => &self.retiring,
-            Part::BadSpeculation => &self.bad_speculation,
-            Part::FetchBandwidth => &self.fetch_bandwidth,
-            Part::FetchLatency => &self.fetch_latency,
-            Part::CoreBound => &self.core_bound,
-            Part::MemoryBound => &self.memory_bound,
-            Part::L1Bound => &self.l1_bound,
-            Part::Unexplained => &self.unexplained,
+            Part::Retiring => Some(&self.retiring),
+            Part::BadSpeculation => Some(&self.bad_speculation),
+            Part::FetchBandwidth => Some(&self.fetch_bandwidth),
+            Part::FetchLatency => Some(&self.fetch_latency),
+            Part::CoreBound => Some(&self.core_bound),
+            Part::MemoryBound => Some(&self.memory_bound),
+            Part::Unexplained => Some(&self.unexplained),
+            child => self.children.0.get(&child),
         }
+    }
+
+    /// The share of a part, of a child that is not known apart that of its parent.
+    pub fn of(&self, part: Part) -> &Share {
+        let parent = || part.parent().map(|parent| self.of(parent));
+        self.get(part).or_else(parent).unwrap_or(&self.unexplained)
     }
 
     /// Sets the share of a part.
@@ -259,9 +78,50 @@ impl Parts {
             Part::FetchLatency => &mut self.fetch_latency,
             Part::CoreBound => &mut self.core_bound,
             Part::MemoryBound => &mut self.memory_bound,
-            Part::L1Bound => &mut self.l1_bound,
             Part::Unexplained => &mut self.unexplained,
+            child => self.children.0.entry(child).or_default(),
         } = share;
+    }
+
+    /// The children of a part that are known and may have any of the time.
+    pub fn below(&self, part: Part) -> impl Iterator<Item = (Part, &Share)> {
+        let known = part.children().filter_map(|child| Some((child, self.get(child)?)));
+        known.filter(|(_, share)| share.high > 0.0)
+    }
+
+    /// Each share changed.
+    #[must_use]
+    fn map(&self, of: impl Fn(Part, &Share) -> Share) -> Self {
+        let mut all = Self::each(|part| of(part, self.of(part)));
+        let children = self.children.0.iter().map(|(part, share)| (*part, of(*part, share)));
+        all.children = Children(children.collect());
+        all.fitted()
+    }
+
+    /// With no child above its parent, nor above what the least of the others leaves of it.
+    #[must_use]
+    fn fitted(mut self) -> Self {
+        for parent in ALL {
+            let whole = self.of(parent).interval();
+            let own = |parts: &Self| -> Vec<(Part, Share)> {
+                let known = parent.children().filter_map(|part| Some((part, parts.get(part)?)));
+                known.map(|(part, share)| (part, share.clone())).collect()
+            };
+            let all = own(&self);
+            let (values, least) = all
+                .iter()
+                .fold((0.0, 0.0), |(values, least), (_, of)| (values + of.value, least + of.low));
+            // As far as rounding and a parent that gave way let them be more.
+            let scaled = |sum: f64, most: f64| if sum > most { most / sum } else { 1.0 };
+            let (scale, less) = (scaled(values, whole.value), scaled(least, whole.low));
+            for (part, of) in all {
+                let (value, low) = (of.value * scale, of.low * less);
+                let most = whole.high - (least * less - low);
+                let share = Interval::new(value, low, of.high.min(most));
+                self.set(part, of.within(share));
+            }
+        }
+        self
     }
 
     /// With no part above what the least of the others leaves, as they sum to 1; Retiring aside, since what removes a
@@ -270,15 +130,14 @@ impl Parts {
     pub fn tightened(&self) -> Self {
         let lost = |part: Part| part != Part::Retiring;
         let least: f64 = self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.low).sum();
-        Self::each(|part| {
-            let of = self.of(part);
+        self.map(|part, of| {
             let own = if lost(part) { of.low } else { 0.0 };
-            let high = of.high.min(1.0 - (least - own)).max(of.value);
-            of.within(Interval { high, ..of.interval() })
+            let most = if part.parent().is_some() { 1.0 } else { 1.0 - (least - own) };
+            of.within(Interval { high: of.high.min(most).max(of.value), ..of.interval() })
         })
     }
 
-    /// All parts with their shares.
+    /// All parts that make up the time, with their shares.
     pub fn iter(&self) -> impl Iterator<Item = (Part, &Share)> {
         ALL.into_iter().map(|part| (part, self.of(part)))
     }
@@ -296,8 +155,7 @@ impl Parts {
     /// all of it: what happens in the rest is not known apart.
     #[must_use]
     pub fn within(&self, share: f64) -> Self {
-        Self::each(|part| {
-            let of = self.of(part);
+        self.map(|_, of| {
             let (least, most) = ((of.low - (1.0 - share)) / share, of.high / share);
             of.within(Interval::new(of.value, least.max(0.0), most.min(1.0)))
         })
@@ -306,12 +164,11 @@ impl Parts {
     /// The parts with the sampling error of a mix of code with this many samples: two standard deviations.
     #[must_use]
     pub fn sampled(&self, samples: u64) -> Self {
-        Self::each(|part| {
-            let of = self.of(part).clone();
+        self.map(|_, of| {
             let value = of.value.clamp(0.0, 1.0);
             let error = 2.0 * (value * (1.0 - value) / samples.max(1) as f64).sqrt();
             let share = of.interval().plus(Interval::new(0.0, -error, error)).clamped(0.0, 1.0);
-            of.with(share)
+            of.clone().with(share)
         })
     }
 
@@ -323,97 +180,70 @@ impl Parts {
         if time <= 0.0 {
             return Self::unknown(Reason::NoTime);
         }
-        Self::each(|part| {
-            let weighted = |(own, parts): (f64, &Self)| parts.of(part).interval().times(own / time);
+        let sum = |part: Part| {
+            let weighted = |(own, parts): (f64, &Self)| parts.most(part).times(own / time);
             let share = all.clone().map(weighted).fold(Interval::default(), Interval::plus_alike);
             // Where none has any, the one that may have most.
-            let amount = |(own, parts): &(f64, &Self)| {
-                let share = parts.of(part);
-                (own * share.value, own * share.high)
-            };
-            let most = all.clone().max_by(|a, b| {
+            let amount = |(own, share): &(f64, &Share)| (own * share.value, own * share.high);
+            let known = all.clone().filter_map(|(own, parts)| Some((own, parts.get(part)?)));
+            let most = known.max_by(|a, b| {
                 let (a, b) = (amount(a), amount(b));
                 a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
             });
-            most.map_or_else(Share::default, |(_, most)| most.of(part).within(share))
-        })
-    }
-}
-
-/// A node of the tree.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// The name of its part; of Frontend and Backend Bound their own.
-    pub id: &'static str,
-    /// As shown.
-    pub label: &'static str,
-    /// 0; 1 for a part of Frontend or Backend Bound, 2 for a part of such a part.
-    pub depth: usize,
-    /// Its share; of a sum, with the errors of its parts added up.
-    pub share: Share,
-}
-
-impl Parts {
-    /// The tree: level 1, the parts of Frontend and Backend Bound below them, and what is unexplained.
-    pub fn tree(&self) -> Vec<Node> {
-        let sum = |id, label, share| Node { id, label, depth: 0, share };
-        let node = |part: Part, depth| Node {
-            id: part.name(),
-            label: part.label(),
-            depth,
-            share: self.of(part).clone(),
+            most.map(|(_, most)| most.within(share))
         };
-        let mut tree = vec![
-            node(Part::Retiring, 0),
-            node(Part::BadSpeculation, 0),
-            sum("frontend_bound", "Frontend Bound", self.frontend()),
-            node(Part::FetchLatency, 1),
-            node(Part::FetchBandwidth, 1),
-            sum("backend_bound", "Backend Bound", self.backend()),
-            node(Part::CoreBound, 1),
-            node(Part::MemoryBound, 1),
-        ];
-        tree.extend((self.l1_bound.value > 0.0).then(|| node(Part::L1Bound, 2)));
-        tree.push(node(Part::Unexplained, 0));
-        tree
+        let mut parts = Self::each(|part| sum(part).unwrap_or_default());
+        for part in WITHIN {
+            // Of pieces of which some do not know it, it is known if one has any.
+            let is_open =
+                all.clone().any(|(_, of)| of.get(part).is_none() && of.most(part).high > 0.0);
+            if let Some(share) = sum(part).filter(|share| share.value > 0.0 || !is_open) {
+                parts.set(part, share);
+            }
+        }
+        parts.fitted()
     }
 
-    /// Level 1 and what is unexplained, in order: Retiring, Bad Speculation, Frontend, Backend, Unexplained.
-    pub fn level1(&self) -> [f64; 5] {
-        let (front, back) = (self.frontend(), self.backend());
-        [&self.retiring, &self.bad_speculation, &front, &back, &self.unexplained].map(|of| of.value)
-    }
-
-    /// The part that [`bottleneck`] names; where that is undecided, the one with the largest share.
-    pub fn leading(&self) -> Part {
-        let most = || self.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        bottleneck(self).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
-    }
-
-    fn frontend(&self) -> Share {
-        self.fetch_latency.plus(&self.fetch_bandwidth)
-    }
-
-    /// Whether most of Memory Bound is L1 Bound.
-    pub fn is_mostly_l1(&self) -> bool {
-        self.l1_bound.value > 0.5 * self.memory_bound.value
-    }
-
-    fn backend(&self) -> Share {
-        self.core_bound.plus(&self.memory_bound)
+    /// The interval of a part: of a child that is not known apart, anything up to its parent.
+    fn most(&self, part: Part) -> Interval {
+        match self.get(part) {
+            Some(share) => share.interval(),
+            None => Interval { value: 0.0, low: 0.0, high: self.of(part).high },
+        }
     }
 }
 
-/// The part with the largest share. `None` (*undecided*) where another one, or what is unexplained, may be as
-/// large: where the difference of the two shares is not above their errors, combined in quadrature.
-pub fn bottleneck(parts: &Parts) -> Option<Part> {
-    let named = parts.iter().filter(|(part, _)| *part != Part::Unexplained);
-    let (most, own) = named.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
-    let is_less = |(part, other): (Part, &Share)| {
-        let apart = own.value - other.value;
-        part == most || apart > own.interval().below().hypot(other.interval().above())
-    };
-    (own.value > 0.0 && parts.iter().all(is_less)).then_some(most)
+/// As members of the parts.
+impl Serialize for Children {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(part, share)| (part.name(), share)))
+    }
+}
+
+/// Of documents that may have others.
+impl<'de> Deserialize<'de> for Children {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Children;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("parts by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Children, A::Error> {
+                let mut found = BTreeMap::new();
+                while let Some(name) = all.next_key::<String>()? {
+                    match WITHIN.into_iter().find(|part| part.name() == name) {
+                        Some(part) => drop(found.insert(part, all.next_value()?)),
+                        None => drop(all.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Children(found))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
 }
 
 #[cfg(test)]

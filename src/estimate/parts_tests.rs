@@ -1,6 +1,7 @@
 //! Sums, intervals and trees of parts, by hand.
 
 use super::*;
+use crate::bottleneck;
 
 /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
 #[test]
@@ -95,7 +96,7 @@ fn parts(all: &[(Part, f64, f64)]) -> Parts {
 /// By hand: 0.6 − 0.4 = 0.2 against √(0.12² + 0.12²) = 0.17 and √(0.15² + 0.15²) = 0.21.
 #[test]
 fn parts_within_their_errors_are_undecided() {
-    use crate::parts::Part::{CoreBound, MemoryBound, Unexplained};
+    use crate::part::Part::{CoreBound, MemoryBound, Unexplained};
     let of = |half| bottleneck(&parts(&[(CoreBound, 0.6, half), (MemoryBound, 0.4, half)]));
     assert_eq!((of(0.12), of(0.15)), (Some(CoreBound), None));
     assert_eq!(bottleneck(&parts(&[(CoreBound, 0.4, 0.0), (Unexplained, 0.6, 0.0)])), None);

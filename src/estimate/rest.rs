@@ -1,17 +1,19 @@
 //! The remainder of the known shares → Memory Bound, Core Bound and Fetch Latency, as far as each can account for it.
 
 use crate::evidence::{Evidence, Interval, Reason};
-use crate::parts::{Part, Parts, Share, Source};
+use crate::part::Part;
+use crate::parts::Parts;
+use crate::share::{Share, Source};
 
 /// A remainder below this is within the error of the model for loops without any.
-pub const LEAST: f64 = 0.05;
+pub(crate) const LEAST: f64 = 0.05;
 /// Relative error of latencies that can account for the remainder but may overlap. Chosen before programs of known
 /// behaviour were run; theirs are within a sixth (docs/results/accuracy.md).
 const OVERLAPPING_ERROR: f64 = 0.25;
 /// [`OVERLAPPING_ERROR`] for a load that is the loop-carried dependency.
 const CARRIED_ERROR: f64 = 0.1;
 /// Relative error of fenced latencies against those in the program.
-const LATENCY_ERROR: f64 = 0.3;
+pub(crate) const LATENCY_ERROR: f64 = 0.3;
 /// Slots a cycle of the widest of current cores (Zen 5, Lion Cove): code that was not measured in isolation takes at
 /// most its slots one after the other, beside its longest paths.
 const ONE_BY_ONE: f64 = 8.0;
@@ -31,24 +33,37 @@ pub(crate) struct Rest {
     /// The most that divisions can take whose values are not the program's.
     values: f64,
     /// The most that loads can take of which nothing was measured.
-    loads: f64,
+    loads: Open,
     fetch: f64,
     /// With that of code that was not measured in isolation, and translation of addresses.
     every_fetch: f64,
     /// The most that mispredictions can take of which the number or the cost is not known.
-    mispredicted: f64,
+    mispredicted: Open,
     /// The most that code can take in isolation of which that is not known, beyond retiring.
-    alone: f64,
-    /// Why more is not known.
+    alone: Open,
+}
+
+/// The most that something can take which is not known, with the reason of the piece in which it can take most.
+#[derive(Default)]
+struct Open {
+    most: f64,
+    largest: f64,
     reason: Option<Reason>,
+}
+
+impl Open {
+    fn add(&mut self, most: f64, reason: Option<Reason>) {
+        self.most += most;
+        if most > self.largest {
+            (self.largest, self.reason) = (most, reason);
+        }
+    }
 }
 
 impl Rest {
     /// From pieces that together take `time` cycles.
     pub fn of(all: &[Evidence], rest: Interval, time: f64) -> Self {
         let mut sum = Self { rest, ..Self::default() };
-        // The reason of the piece that has most time.
-        let mut longest = 0.0;
         for one in all {
             let is_alone = one.isolated.is_ok();
             if let Ok(loads) = &one.loads {
@@ -65,23 +80,22 @@ impl Rest {
             let waits = dependencies(one) / time;
             sum.dependencies += waits;
             sum.doubtful += if is_alone { 0.0 } else { waits };
-            sum.mispredicted += one.mispredicted.most() / time;
-            sum.alone += unmeasured(one) / time;
-            let (unknown, loads) = unknown_loads(one);
-            sum.loads += unknown / time;
-            let is_much = unknown > LEAST * one.cycles.value;
-            let reason = missing(one).or_else(|| loads.filter(|_| is_much));
-            if let (Some(reason), true) = (reason, one.cycles.value > longest) {
-                (sum.reason, longest) = (Some(reason), one.cycles.value);
-            }
+            let wrong = one.mispredicted.unknown.as_ref();
+            let why = wrong.map(|(_, why)| Reason::Mispredictions(why.clone().into()));
+            sum.mispredicted.add(one.mispredicted.most() / time, why);
+            let alone = one.isolated.as_ref().err();
+            let why = alone.map(|why| Reason::NotIsolated(why.clone().into()));
+            sum.alone.add(unmeasured(one) / time, why);
+            let (unknown, why) = unknown_loads(one);
+            sum.loads.add(unknown / time, why);
         }
-        sum.alone = sum.alone.min(rest.high);
+        sum.alone.most = sum.alone.most.min(rest.high);
         sum
     }
 
     /// The most that unknown mispredictions can take.
     pub fn mispredicted(&self) -> f64 {
-        self.mispredicted.min(self.rest.high)
+        self.mispredicted.most.min(self.rest.high)
     }
 
     /// How much that is more than what is left.
@@ -96,7 +110,7 @@ impl Rest {
 
     /// The most that is certain of no part, as what is not known could take it.
     fn unknown(&self) -> f64 {
-        match self.mispredicted() + self.alone {
+        match self.mispredicted() + self.alone.most {
             all if all > 0.0 => all + self.least(),
             _ => 0.0,
         }
@@ -131,27 +145,25 @@ impl Rest {
         self.memory * (1.0 + LATENCY_ERROR)
     }
 
-    /// Why time is unexplained.
-    fn why(&self, left: f64, waits: f64) -> Option<Reason> {
-        match &self.reason {
-            _ if left < LEAST => None,
-            Some(why) => Some(why.clone()),
-            None if self.rest.value < self.least() => None,
-            None if self.values >= LEAST => Some(Reason::Values),
-            None if self.fetch > 0.0 && waits > 0.0 => Some(Reason::Either),
-            None => Some(Reason::Nothing),
+    /// Why time is unexplained: what could take most of it, beside what `waits` and `fetch` have.
+    fn why(&self, left: f64, waits: f64, fetch: f64) -> Option<Reason> {
+        if left < LEAST {
+            return None;
+        }
+        let all_waits = self.every_load * (1.0 + LATENCY_ERROR) + self.dependencies;
+        let either = (all_waits - waits).min(self.every_fetch - fetch);
+        let unknown = [&self.alone, &self.mispredicted, &self.loads];
+        let unknown = unknown.map(|one| (one.most, one.reason.clone()));
+        let others = [(self.values, Some(Reason::Values)), (either, Some(Reason::Either))];
+        let could = unknown.into_iter().chain(others).map(|(most, why)| (most.min(left), why));
+        let (most, why) =
+            could.fold((0.0, None), |one, other| if other.0 > one.0 { other } else { one });
+        match why {
+            Some(why) if most >= LEAST => Some(why),
+            _ if self.rest.value < self.least() => None,
+            _ => Some(Reason::Nothing),
         }
     }
-}
-
-/// Why a piece may take what is unexplained: it was not measured in isolation, or its mispredictions are not known and
-/// could take more than the model can tell.
-fn missing(evidence: &Evidence) -> Option<Reason> {
-    let alone = evidence.isolated.as_ref().err();
-    let alone = alone.map(|why| Reason::NotIsolated(why.clone().into()));
-    let most = evidence.mispredicted.unknown.as_ref();
-    let much = most.filter(|(most, _)| *most > LEAST * evidence.cycles.value);
-    alone.or_else(|| much.map(|(_, why)| Reason::Mispredictions(why.clone().into())))
 }
 
 /// The most cycles beyond retiring that a piece takes in isolation, if that is not known.
@@ -191,8 +203,18 @@ fn dependencies(evidence: &Evidence) -> f64 {
     }
 }
 
+/// What causes take of the remainder, as shares of the time.
+pub(crate) struct Attributed {
+    pub memory: Interval,
+    pub core: Interval,
+    /// The most that loads can take of which nothing was measured.
+    pub unknown_loads: f64,
+    /// By how much more the remainder may be.
+    pub above: f64,
+}
+
 /// Enters what the causes account for, and what is unexplained.
-pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
+pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     let rest = of.rest;
     let [memory, core, fetch] = of.apportion();
     let waits = memory + core;
@@ -200,7 +222,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let every_load = (of.every_load * (1.0 + LATENCY_ERROR)).min(rest.value);
     let every_wait = of.dependencies.min(rest.value);
     let every_fetch = of.every_fetch.min(rest.value);
-    let (values, loads) = (of.values.min(rest.value), of.loads.min(rest.value));
+    let (values, loads) = (of.values.min(rest.value), of.loads.most.min(rest.value));
     let is_carried = of.carried * (1.0 + LATENCY_ERROR) >= memory;
     let model = |part| match part {
         Part::MemoryBound if is_carried => CARRIED_ERROR,
@@ -225,13 +247,13 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let doubt =
         memory * model(Part::MemoryBound) + (others * OVERLAPPING_ERROR).max(others.min(loads));
     let could = every_load + every_wait + every_fetch + values + loads;
-    let low = (rest.value - could - of.mispredicted() - of.alone).min(left - rest.below());
-    let mut high = left + doubt.max((waits + fetch).min(of.alone)) + rest.above();
+    let low = (rest.value - could - of.mispredicted() - of.alone.most).min(left - rest.below());
+    let mut high = left + doubt.max((waits + fetch).min(of.alone.most)) + rest.above();
     if of.unknown() > 0.0 {
         high = high.max(rest.high.min(of.unknown()));
     }
     let share = Interval::new(left, low, high).clamped(0.0, 1.0);
-    let reason = of.why(left, waits);
+    let reason = of.why(left, waits, fetch);
     let why = reason.clone().unwrap_or(Reason::NotApart);
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     // A cause stays possible even if the others seem to leave nothing: they have errors.
@@ -240,12 +262,14 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
         (
             Part::MemoryBound,
             own_memory,
-            may((of.every_load * (1.0 + LATENCY_ERROR)).max(memory + of.loads).max(of.alone)),
+            may((of.every_load * (1.0 + LATENCY_ERROR))
+                .max(memory + of.loads.most)
+                .max(of.alone.most)),
         ),
-        (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone))),
+        (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone.most))),
         (Part::FetchLatency, own_fetch, may(of.every_fetch)),
-        (Part::FetchBandwidth, Interval::default(), may(of.alone)),
-        (Part::Retiring, Interval::default(), may(of.alone)),
+        (Part::FetchBandwidth, Interval::default(), may(of.alone.most)),
+        (Part::Retiring, Interval::default(), may(of.alone.most)),
     ] {
         if own.value > 0.0 || could > 0.0 {
             let more = Interval::new(own.value, own.low, could.max(own.value + rest.above()));
@@ -253,6 +277,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
             parts.set(part, own.or_more(more, source(part), &why));
         }
     }
+    Attributed { memory: own_memory, core: own_core, unknown_loads: loads, above: rest.above() }
 }
 
 /// Where what is left for a part comes from.

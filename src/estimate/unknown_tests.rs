@@ -1,9 +1,10 @@
 //! Tests with unknown evidence: it widens what it could move, and narrows nothing.
 
-use crate::parts::ALL;
+use crate::part::{ALL, WITHIN};
+use crate::within::tests::are_within;
 use crate::{
-    BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Reason, bottleneck,
-    divide, divide_all,
+    BoundBy, Divisions, Evidence, IDLE, Interval, Isolated, Loads, Mispredicted, Part, Parts,
+    Reason, bottleneck, divide, divide_all,
 };
 use proptest::prelude::*;
 
@@ -15,6 +16,8 @@ fn evidence() -> Evidence {
         mispredicted: Mispredicted::default(),
         isolated: Ok(Isolated { cycles: Interval::exact(20.0), bound: BoundBy::Core, loads: 0.0 }),
         other_values: false,
+        divisions: Divisions::Absent,
+        certain: IDLE,
         is_loop: true,
         latency: 0.0,
         loads: Ok(Loads::default()),
@@ -29,7 +32,7 @@ fn unknown(most: f64) -> Mispredicted {
 
 fn loads(at_most: f64) -> std::result::Result<Loads, Reason> {
     let at_most = Interval::exact(at_most);
-    Ok(Loads { at_most, carried: at_most, unknown: 0.0 })
+    Ok(Loads { at_most, carried: at_most, ..Loads::default() })
 }
 
 fn share(parts: &Parts, part: Part) -> Interval {
@@ -139,6 +142,14 @@ fn bound() -> impl Strategy<Value = BoundBy> {
     ]
 }
 
+fn divisions() -> impl Strategy<Value = Divisions> {
+    prop_oneof![
+        Just(Divisions::Absent),
+        Just(Divisions::Unknown),
+        (0.0..=1.0_f64).prop_map(Divisions::Take)
+    ]
+}
+
 prop_compose! {
     /// Consistent evidence: code in isolation takes no longer than its slots one by one, and no longer than the
     /// program.
@@ -151,6 +162,7 @@ prop_compose! {
         (is_loop, other_values) in (any::<bool>(), any::<bool>()),
         latency in 0.0..100.0_f64,
         loads in (0.0..300.0_f64, 0.0..1.0_f64),
+        (levels, divisions) in ([0.0..1.0_f64, 0.0..1.0_f64, 0.0..1.0_f64, 0.0..1.0_f64], divisions()),
         fetch in prop_oneof![Just(0.0), 0.0..200.0_f64],
     ) -> Evidence {
         let least = 1.0 + errors.1;
@@ -158,17 +170,22 @@ prop_compose! {
         let cycles = retired + alone * (most - retired).max(0.0);
         let left = (100.0 - cycles) / (1.0 + errors.2);
         let carried = if is_loop { loads.0 * loads.1 } else { 0.0 };
+        let all: f64 = levels.iter().sum();
+        let levels = levels.map(|one| Interval::exact(loads.0 * one / all.max(1e-3)));
         Evidence {
             cycles: Interval::relative(100.0, errors.0),
             retiring: Ok(Interval::relative(retired, 0.03)),
             mispredicted: Mispredicted::known(Interval::relative(wrong * left, errors.2)),
             isolated: Ok(Isolated { cycles: Interval::relative(cycles, errors.1), bound, loads: 0.0 }),
             other_values,
+            divisions,
+            certain: IDLE,
             is_loop,
             latency,
             loads: Ok(Loads {
                 at_most: Interval::exact(loads.0),
                 carried: Interval::exact(carried),
+                levels,
                 unknown: 0.0,
             }),
             fetch,
@@ -200,8 +217,17 @@ proptest! {
     #[test]
     fn what_is_not_known_narrows_nothing(of in consistent(), more in 0.0..100.0_f64) {
         let with = divide(&of);
+        prop_assert!(are_within(&with), "{with:?}");
         for (item, faulty) in without_one(&of, more) {
             let without = divide(&faulty);
+            prop_assert!(are_within(&without), "without {item}: {without:?}");
+            for part in WITHIN {
+                let (Some(old), Some(new)) = (with.get(part), without.get(part)) else { continue };
+                prop_assert!(
+                    new.low - 1e-9 <= old.value && old.value <= new.high + 1e-9,
+                    "without {item}, {part:?} was {old:?}, now {new:?}\n{with:?}\n{without:?}"
+                );
+            }
             let sum: f64 = without.iter().map(|(_, one)| one.value).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9, "without {}: {:?}", item, without);
             for part in ALL {
@@ -237,6 +263,7 @@ proptest! {
         let (one, other) =
             (Evidence { is_loop: false, ..one }, Evidence { is_loop: false, ..other });
         let with = divide_all(&[one.clone(), other.clone()]);
+        prop_assert!(are_within(&with), "{with:?}");
         for (item, faulty) in without_one(&one, 0.0) {
             if ["loads", "isolation", "counts"].contains(&item) {
                 // These are bounded by the samples of the piece.

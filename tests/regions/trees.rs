@@ -10,6 +10,7 @@ use engine::regions::counted_trees;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, Stay, Within};
 use profile::perfdata;
+use report::documents::estimate::Part;
 use report::documents::regions::TreeSource;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -185,8 +186,8 @@ fn an_estimate_divides_the_time_of_each_region() {
         assert_eq!(tree["source"], "estimated", "{document:#}");
         let parts = tree["parts"].as_object().unwrap();
         let of = |part: &Value, key: &str| part[key].as_f64().unwrap();
-        // It is in `memory_bound`.
-        let all = parts.iter().filter(|(name, _)| *name != "l1_bound");
+        // Others are in these.
+        let all = parts.iter().filter(|(name, _)| Part::of(name).is_some());
         let sum: f64 = all.map(|(_, part)| of(part, "value")).sum();
         assert!((sum - 1.0).abs() < 1e-6, "{tree:#}");
         for one in parts.values() {

@@ -4,7 +4,6 @@ use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::{command, ended, send, start, tdtool};
-use crate::support::trial::{Trial, assert_holds};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -22,8 +21,31 @@ const PARTS: [&str; 7] = [
     "unexplained",
 ];
 
+/// What parts consist of.
+const CHILDREN: [(&str, &[&str]); 4] = [
+    ("bad_speculation", &["branch_mispredicts"]),
+    ("fetch_latency", &["icache_misses", "itlb_misses"]),
+    ("core_bound", &["divider", "ports_utilization"]),
+    ("memory_bound", &["l1_bound", "l2_bound", "l3_bound", "dram_bound", "store_bound"]),
+];
+
+/// Children are within their parent, alone and together.
+fn are_within(row: &Value) {
+    for (parent, children) in CHILDREN {
+        let number = |name: &str, key: &str| row["parts"][name][key].as_f64();
+        let sum = |key: &str| children.iter().filter_map(|child| number(child, key)).sum::<f64>();
+        for key in ["low", "value"] {
+            assert!(sum(key) <= number(parent, key).expect("a number") + 1e-6, "{row:#}");
+        }
+        for child in children {
+            let [low, value, high] = ["low", "value", "high"].map(|key| number(child, key));
+            assert!(low <= value && value <= high && high <= number(parent, "high"), "{row:#}");
+        }
+    }
+}
+
 /// Values within their intervals, which sum to 1; the largest one that is named, or `undecided`.
-fn is_sound(row: &Value) {
+pub(super) fn is_sound(row: &Value) {
     let part = |name: &str, key: &str| row["parts"][name][key].as_f64().expect("a number");
     let sum: f64 = PARTS.iter().map(|name| part(name, "value")).sum();
     assert!((sum - 1.0).abs() < 1e-6, "{row:#}");
@@ -32,6 +54,7 @@ fn is_sound(row: &Value) {
         assert!(0.0 <= low && low <= value && value <= high && high <= 1.0, "{row:#}");
         assert!(row["parts"][name]["source"].is_string(), "{row:#}");
     }
+    are_within(row);
     let found = row["bottleneck"].as_str().expect("a bottleneck");
     if found != "undecided" {
         let largest = PARTS.iter().all(|name| part(name, "value") <= part(found, "value"));
@@ -290,77 +313,6 @@ fn a_loop_of_one_iteration_is_divided_block_by_block() {
     let mut words = next.split(' ');
     assert_eq!(words.next(), Some("tdtool"), "{next}");
     assert_eq!(tdtool(words).code(), Some(0), "{next}");
-}
-
-/// Divisions whose operands decide on their time, and stores to more memory than any cache has.
-const DIVIDE_AND_FILL: &str = r#"
-#include <stdlib.h>
-#include <sys/mman.h>
-__attribute__((noinline)) static unsigned long divide(unsigned long a, unsigned long b) {
-    while (b) { unsigned long t = a % b; a = b; b = t; }
-    return a;
-}
-__attribute__((noinline)) static void fill(volatile long *to, long lines, long value) {
-    for (long i = 0; i < lines; i++) to[8 * i] = value;
-}
-int main(int count, char **arguments) {
-    long sum = 0, rounds = atol(arguments[1]), bytes = 64 << 20;
-    long *all = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    for (long r = 0; r < rounds; r++) {
-        fill(all, bytes / 64, r);
-        for (long i = 0; i < 100000; i++) sum += divide(123456 + i, 7654321);
-    }
-    return sum == 1;
-}
-"#;
-
-#[test]
-fn dividers_run_with_values_of_the_program_and_stores_are_evidence() {
-    let _busy = busy();
-    let folder = Folder::new();
-    let Some(program) = compiled(&folder, DIVIDE_AND_FILL, &[]) else { return };
-    assert_holds("divisions have the program's values, stores are evidence", || {
-        let ran = report(&["--estimate", "--format", "json", "--", &program, "16"]);
-        if ran.code() != Some(0) {
-            return Trial::Unsettled(ran.stderr);
-        }
-        divided_and_filled(&ran.json()["estimate"])
-    });
-}
-
-/// On a busy machine samples may be few, a block not be timed, and a run for values be given up.
-fn divided_and_filled(estimate: &Value) -> Trial {
-    let of = |name: &str| {
-        let rows = estimate["loops"].as_array().expect("rows").iter();
-        let mut own = rows.filter(|row| row["name"].as_str().is_some_and(|n| n.starts_with(name)));
-        own.next().cloned()
-    };
-    let (Some(divide), Some(fill)) = (of("divide"), of("fill")) else {
-        return Trial::Unsettled(format!("too few samples: {estimate:#}"));
-    };
-    let (Some(with), Some(filled)) =
-        (divide["isolated_with"].as_str(), fill["isolated_with"].as_str())
-    else {
-        return Trial::Unsettled(format!("not timed in isolation: {divide:#} {fill:#}"));
-    };
-    if with.starts_with("made-up values: ") {
-        return Trial::Unsettled(with.to_owned());
-    }
-    assert_eq!(with, "the program's values", "{divide:#}");
-    assert!(filled.starts_with("made-up values"), "{fill:#}");
-    let runs = estimate["runs"].to_string();
-    assert!(runs.contains("1 for values"), "{runs}");
-    if !runs.contains("addresses of loads") {
-        return Trial::Unsettled(format!("loads were not worth a run: {runs}"));
-    }
-    assert!(fill["memory"].as_str().is_some_and(|text| text.contains("stride 64")), "{fill:#}");
-    // Every store goes to a line of its own, of more than any cache has. What keeps that from being known leaves it
-    // possible.
-    let part = |name: &str, key: &str| fill["parts"][name][key].as_f64().expect("a number");
-    assert!(part("memory_bound", "high") > 0.5, "{fill:#}");
-    let told = part("memory_bound", "value") > 0.0 || part("unexplained", "value") > 0.5;
-    assert!(told, "{fill:#}");
-    Trial::Holds
 }
 
 /// Threads of this test keep all processors busy until it is dropped.

@@ -204,11 +204,11 @@ fn further(row: &Row) -> Option<Step> {
         Some(Part::MemoryBound) if !row.parts.is_mostly_l1() => {
             "which loads miss, and where their data is"
         }
-        Some(Part::CoreBound | Part::MemoryBound | Part::L1Bound) => "what bounds it in isolation",
         Some(Part::Retiring) => "which ports its instructions use",
         Some(Part::FetchBandwidth) => "what holds the front end up",
         Some(Part::FetchLatency) => "how large the hot code is",
         Some(Part::Unexplained) | None => "what the branches and loads do",
+        Some(_) => "what bounds it in isolation",
     };
     let why = format!("in {}: {why}", fit(&row.name, LONGEST_NAME));
     (!row.next.is_empty()).then(|| Step { why, command: row.next.clone() })

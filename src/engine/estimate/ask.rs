@@ -9,6 +9,7 @@ use crate::tested;
 use bench::{BlockMeasurer, Options};
 use estimate::Interval;
 use isa::flow::Flow;
+use isa::latency::Latencies;
 use isa::ports::Ports;
 use pmu::Command;
 use pmu::machine::Moment;
@@ -46,6 +47,8 @@ pub(super) struct Shared<'a> {
     pub core: &'a Core,
     /// Its ports, if it has a table.
     pub ports: Option<Ports>,
+    /// How long its instructions take, as shipped: the same wherever the evidence is read.
+    pub latencies: Latencies,
     /// Slots a cycle.
     pub width: Interval,
     /// Core cycles of the run.

@@ -2,9 +2,11 @@
 
 use super::ask::Shared;
 use super::callees::{CalleeCosts, Calls, LONGEST, SHORTEST, most};
+use super::division::{Tables, divisions};
+use super::footprint::Footprint;
 use super::further::{Counted, Uncounted};
 use super::isolated::{Found, Unmeasured};
-use super::latency::{self, Accesses, Footprint};
+use super::latency::{self, Accesses};
 use super::pieces::{Function, Kind, PieceOf};
 use crate::steps::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
@@ -23,6 +25,9 @@ const UOP_TABLE_ERROR: f64 = 0.03;
 /// write memory, push, call, divide, gather. Of 1,900 to 3,800 forms of a core, four in five take one, and compiled
 /// code has few of the others (uops.info).
 const EXTRA_SLOTS: f64 = 0.2;
+/// Cycles in which the oldest instruction is a load that is not complete: the tree of a core that counts them (AMD since
+/// Zen 4) has all of them in Memory Bound.
+const OLDEST: &str = "ex_no_retire.load_not_complete";
 /// Relative error of the modelled cost of a misprediction (docs/results/accuracy.md).
 const PENALTY_ERROR: f64 = 0.15;
 /// Standard deviations of an interval.
@@ -68,6 +73,21 @@ impl<'a> Context<'a> {
         self.counted.count.misprediction_cycles.or(self.shared.penalty)
     }
 
+    /// [`Evidence::certain`] of this core.
+    pub fn certain(&self) -> f64 {
+        let table = self.shared.core.table.as_ref();
+        match table.is_some_and(|table| table.event(OLDEST).is_some()) {
+            true => 1.0,
+            false => estimate::IDLE,
+        }
+    }
+
+    /// What is known of the core's instructions.
+    pub fn tables(&self) -> Tables<'_> {
+        let Shared { core, ports, latencies, .. } = self.shared;
+        Tables { core, ports: ports.as_ref(), latencies }
+    }
+
     /// The evidence of a piece.
     pub fn evidence(&self, at: PieceOf, isolated: &Result<Found, Unmeasured>) -> Evidence {
         let PieceOf { function, piece } = at;
@@ -90,6 +110,8 @@ impl<'a> Context<'a> {
             isolated: isolated.as_ref().map(scaled).map_err(|why| Reason::given(why.clone())),
             other_values: at.divides()
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
+            divisions: divisions(at, isolated, &self.tables()),
+            certain: self.certain(),
             is_loop,
             latency: function.waits(&piece.blocks),
             loads: self.loads(at, is_loop).map_err(Reason::given),

@@ -312,7 +312,7 @@ fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::Loads;
+    use estimate::{Divisions, Loads};
 
     fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
         let alone =
@@ -323,6 +323,8 @@ mod tests {
             mispredicted: Mispredicted::default(),
             isolated: isolated.map(alone).map_err(Reason::given),
             other_values: false,
+            divisions: Divisions::Absent,
+            certain: 1.0,
             is_loop: false,
             latency: 0.0,
             loads: Ok(Loads::default()),

@@ -1,17 +1,16 @@
-//! Costs of a piece's loads and stores, and of fetching its code: fenced latencies of loads beyond the first cache,
-//! lines that streams bring in ahead of time in the fenced run or store to, and how much code is hot.
+//! Costs of a piece's loads and stores: fenced latencies of loads beyond the first cache, lines that streams bring in
+//! ahead of time in the fenced run or store to.
 
-use super::pieces::{Function, Kind, PieceOf};
 use estimate::{Interval, Loads};
 use report::documents::count::{self, Count, Level, LoadRow, TimerRow};
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
 /// Bytes of the first cache and of the second: streams over no more hit them.
 const FIRST: f64 = 48e3;
 const SECOND: f64 = 1e6;
+/// Bytes of the largest third cache that a core reaches (Xeon 6980P: 504 MB).
+const LAST: f64 = 504e6;
 /// A usual latency of memory, as a multiple of its least.
 const MEMORY: f64 = 2.0;
 
@@ -37,8 +36,8 @@ pub(super) fn of(accesses: &Accesses, count: &Count, ghz: f64, is_loop: bool) ->
     let timer = count.timer.as_ref()?;
     let mut sum = Loads::default();
     for row in &accesses.loads {
-        let executions = row.executions.unwrap_or(0) as f64;
-        let beyond = beyond(row, timer).times(executions * ghz);
+        let cycles = row.executions.unwrap_or(0) as f64 * ghz;
+        let beyond = beyond(row, timer).times(cycles);
         if !is_known(row) {
             let most = LOADED * timer.memory;
             sum.unknown += row.executions.map_or(f64::INFINITY, |n| n as f64 * most * ghz);
@@ -46,17 +45,66 @@ pub(super) fn of(accesses: &Accesses, count: &Count, ghz: f64, is_loop: bool) ->
         let is_chase =
             row.class.as_ref().is_some_and(|class| class.kind == count::Kind::PointerChase);
         if is_chase && is_loop {
-            sum.carried = sum.carried.plus_alike(beyond);
+            sum.carried = sum.carried.plus_alike(beyond.all);
         }
-        let streamed = Interval::exact(streamed(row, timer) * executions * ghz);
-        let most = if streamed.high > beyond.high { streamed } else { beyond };
-        sum.at_most = sum.at_most.plus_alike(most);
+        let streamed = streamed(row, timer).times(cycles);
+        add(&mut sum, if streamed.all.high > beyond.all.high { streamed } else { beyond });
     }
     for row in &accesses.stores {
-        let most = streamed(row, timer) * row.executions.unwrap_or(0) as f64 * ghz;
-        sum.at_most = sum.at_most.plus_alike(Interval::exact(most));
+        let all = streamed(row, timer).all.times(row.executions.unwrap_or(0) as f64 * ghz);
+        add(&mut sum, Beyond::of_level(3, all));
     }
     Some(sum)
+}
+
+/// Adds what a load or store costs.
+fn add(sum: &mut Loads, one: Beyond) {
+    let own = Beyond { all: sum.at_most, levels: sum.levels };
+    Beyond { all: sum.at_most, levels: sum.levels } = own.plus(one);
+}
+
+const NONE: Interval = Interval { value: 0.0, low: 0.0, high: 0.0 };
+
+/// What a load or store costs beyond a hit in the first cache, and of that its levels, as in [`Loads::levels`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Beyond {
+    all: Interval,
+    levels: [Interval; 4],
+}
+
+impl Beyond {
+    /// All of it of one level.
+    fn of_level(number: usize, all: Interval) -> Self {
+        let mut levels = [NONE; 4];
+        levels[number] = all;
+        Self { all, levels }
+    }
+
+    /// That may be of any of these levels.
+    fn of_any(levels: [bool; 4], all: Interval) -> Self {
+        Self {
+            all,
+            levels: levels.map(|is| Interval::new(0.0, 0.0, if is { all.high } else { 0.0 })),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let level = |number: usize| self.levels[number].plus_alike(other.levels[number]);
+        Self { all: self.all.plus_alike(other.all), levels: std::array::from_fn(level) }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self { all: self.all.times(factor), levels: self.levels.map(|one| one.times(factor)) }
+    }
+}
+
+/// The number of a level among [`Loads::levels`].
+fn number(level: Level) -> usize {
+    match level {
+        Level::Cache(..=2) => 0,
+        Level::Cache(_) => 1,
+        Level::Memory => 2,
+    }
 }
 
 /// Whether anything says what a load costs: its latency, or that it reads one address or walks over memory.
@@ -74,12 +122,13 @@ pub(super) fn named(accesses: &Accesses, count: &Count) -> Option<String> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for row in &accesses.loads {
         let executions = row.executions.unwrap_or(0) as f64;
-        let (missed, streamed) = (beyond(row, timer).value, streamed(row, timer));
+        let of = |of: Beyond| of.all.value;
+        let (missed, streamed) = (of(beyond(row, timer)), of(streamed(row, timer)));
         let how = if streamed > missed { STREAM.to_owned() } else { levels(row) };
         all.push((missed.max(streamed) * executions, one(row, &how)));
     }
     for row in &accesses.stores {
-        let cost = streamed(row, timer) * row.executions.unwrap_or(0) as f64;
+        let cost = streamed(row, timer).all.value * row.executions.unwrap_or(0) as f64;
         all.push((cost, one(row, "a stream of stores")));
     }
     let sum: f64 = all.iter().map(|(cost, _)| cost).sum();
@@ -122,7 +171,7 @@ fn levels(row: &LoadRow) -> String {
 /// Nanoseconds that all executions of a load take beyond those of a hit in the first cache.
 pub(super) fn beyond_first(row: &LoadRow, count: &Count) -> f64 {
     let Some(timer) = &count.timer else { return 0.0 };
-    row.executions.unwrap_or(0) as f64 * beyond(row, timer).value
+    row.executions.unwrap_or(0) as f64 * beyond(row, timer).all.value
 }
 
 /// The mean latency of a level in nanoseconds.
@@ -131,158 +180,51 @@ fn mean(timer: &TimerRow, level: Level) -> Option<f64> {
 }
 
 /// Nanoseconds of an execution beyond those of a hit in the first cache.
-fn beyond(row: &LoadRow, timer: &TimerRow) -> Interval {
+fn beyond(row: &LoadRow, timer: &TimerRow) -> Beyond {
     let first = mean(timer, Level::L1).unwrap_or(0.0);
-    let Some(latency) = &row.latency else { return Interval::default() };
+    let Some(latency) = &row.latency else { return Beyond::default() };
     if row.levels.is_empty() {
-        return Interval::new(0.0, 0.0, (latency.mean - first).max(0.0));
+        let most = Interval::new(0.0, 0.0, (latency.mean - first).max(0.0));
+        return Beyond::of_any([true, true, true, false], most);
     }
-    let mut sum = Interval::default();
+    let mut sum = Beyond::default();
     for level in row.levels.iter().filter(|level| level.level != Level::L1) {
         // The second cache is known by its mean only: the counter's steps are larger.
         let known = mean(timer, level.level).filter(|_| level.level == Level::L2);
         let own = known.or(level.latency).or_else(|| mean(timer, level.level));
         let more = (own.unwrap_or(timer.memory) - first).max(0.0);
-        sum = sum.plus_alike(Interval::new(level.share, level.low, level.high).times(more));
+        let share = Interval::new(level.share, level.low, level.high);
+        sum = sum.plus(Beyond::of_level(number(level.level), share.times(more)));
     }
     sum
 }
 
 /// Nanoseconds of an execution of a stride over more than the first cache, if nothing brought its lines ahead of it.
-fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
+fn streamed(row: &LoadRow, timer: &TimerRow) -> Beyond {
     let Some(class) = row.class.as_ref().filter(|class| class.kind == count::Kind::Stride) else {
-        return 0.0;
+        return Beyond::default();
     };
-    let (Some(stride), Some(steps)) = (class.stride, class.steps) else { return 0.0 };
+    let (Some(stride), Some(steps)) = (class.stride, class.steps) else { return Beyond::default() };
     let stride = stride.unsigned_abs() as f64;
     let walked = stride * steps as f64 / class.breaks.unwrap_or(0).max(1) as f64;
     let lines = (stride / LINE).min(1.0);
     let first = mean(timer, Level::L1).unwrap_or(0.0);
     if walked <= FIRST {
-        return 0.0;
+        return Beyond::default();
     }
     if walked <= SECOND {
-        return lines * (mean(timer, Level::L2).unwrap_or(first) - first).max(0.0);
+        let more = lines * (mean(timer, Level::L2).unwrap_or(first) - first).max(0.0);
+        return Beyond::of_level(0, Interval::exact(more));
     }
-    lines * MEMORY * timer.memory
-}
-
-/// Bytes of a cache line.
-const CODE_LINE: u64 = 64;
-/// The lines that hold this share of all fetches are hot.
-const SHARE: f64 = 0.9;
-/// Cycles of a fetch from the second cache and the third, and from memory: the first two as manuals state them for
-/// loads (AMD family 1Ah: 14 and about 50; Intel: 14 to 16 and 50 to 75), the last as DRAM takes.
-const SECOND_CACHE: (f64, f64) = (1e6, 16.0);
-const THIRD_CACHE: (f64, f64) = (32e6, 75.0);
-const FROM_MEMORY: f64 = 500.0;
-/// Bytes of code that a first-level TLB of 64 pages of 4 KiB maps, as of AMD's Zen cores, and the most cycles of a hit
-/// in the second level: as Intel's formula of ITLB misses on Haswell and Broadwell has it (`events/intel/hsw.toml`).
-const SECOND_TLB: (f64, f64) = (262_144.0, 14.0);
-/// Bytes of the first cache, if the core's is not known: the smallest of current cores.
-const SMALLEST_FIRST: f64 = 32e3;
-
-/// The hot code.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Footprint {
-    /// Bytes of its lines.
-    pub bytes: f64,
-    /// Bytes of the first cache.
-    pub first: f64,
-}
-
-impl Footprint {
-    /// Finds the hot lines of functions, each of which stands for this many.
-    pub fn of<'a>(
-        functions: impl Iterator<Item = (f64, &'a Function)>,
-        first: Option<usize>,
-    ) -> Self {
-        let mut lines: BTreeMap<(&str, u64), (f64, f64)> = BTreeMap::new();
-        for (times, function) in functions {
-            for block in 0..function.flow.blocks.len() {
-                let executed = function.executed(block);
-                if executed > 0.0 {
-                    for line in lines_of(function, block) {
-                        let fetched = lines.entry((&function.module, line)).or_default();
-                        *fetched = (fetched.0 + executed, times);
-                    }
-                }
-            }
-        }
-        let bytes = hot(lines.into_values().collect()) * CODE_LINE as f64;
-        Self::with(bytes, first)
+    let all = Interval::exact(lines * MEMORY * timer.memory);
+    let share =
+        |level| row.levels.iter().find(|one| one.level == level).map_or(0.0, |one| one.share);
+    // Lines that come from memory are fetched from there where none is prefetched, as at the start of a page.
+    match (share(Level::Memory), share(Level::L3)) {
+        _ if walked > LAST => Beyond::of_level(2, all),
+        (memory, last) if memory > last => Beyond::of_level(2, all),
+        _ => Beyond::of_any([false, true, true, false], all),
     }
-
-    /// With this much hot code.
-    pub fn with(bytes: f64, first: Option<usize>) -> Self {
-        Self { bytes, first: first.map_or(SMALLEST_FIRST, |bytes| bytes as f64) }
-    }
-
-    /// The most cycles that a line costs when it is reached, on average.
-    pub fn each(&self) -> FetchCost {
-        if self.bytes <= self.first {
-            return FetchCost::default();
-        }
-        let latency = match self.bytes {
-            bytes if bytes <= SECOND_CACHE.0 => SECOND_CACHE.1,
-            bytes if bytes <= THIRD_CACHE.0 => THIRD_CACHE.1,
-            _ => FROM_MEMORY,
-        };
-        let beyond = |fits: f64| (1.0 - fits / self.bytes).max(0.0);
-        FetchCost {
-            caches: beyond(self.first) * latency,
-            translation: beyond(SECOND_TLB.0) * SECOND_TLB.1,
-        }
-    }
-
-    /// The most cycles that fetching the code of a piece can cost: each line that does not fit, each time that it is
-    /// reached.
-    pub fn cost(&self, at: PieceOf) -> FetchCost {
-        let PieceOf { function, piece } = at;
-        let lines = |block: &usize| lines_of(function, *block).count() as f64;
-        let own: f64 = piece.blocks.iter().map(lines).sum();
-        let fetched = match (piece.kind, piece.entered) {
-            // While it goes around it has its code.
-            (Kind::Loop(_), Some(entered)) if own * CODE_LINE as f64 <= self.first => own * entered,
-            _ => piece.blocks.iter().map(|block| lines(block) * function.executed(*block)).sum(),
-        };
-        self.each().times(fetched)
-    }
-}
-
-/// The most cycles that fetching code can cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct FetchCost {
-    /// From beyond the first cache.
-    pub caches: f64,
-    /// Translating its addresses beyond the first TLB.
-    pub translation: f64,
-}
-
-impl FetchCost {
-    /// That many times.
-    pub fn times(self, number: f64) -> Self {
-        Self { caches: self.caches * number, translation: self.translation * number }
-    }
-}
-
-/// The lines that a block is in.
-pub(super) fn lines_of(function: &Function, block: usize) -> RangeInclusive<u64> {
-    let range = function.range(block);
-    range.start / CODE_LINE..=(range.end - 1) / CODE_LINE
-}
-
-/// How many lines have most of the fetches: each line with its fetches, and how many it stands for.
-fn hot(mut lines: Vec<(f64, f64)>) -> f64 {
-    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let all: f64 = lines.iter().map(|(fetches, times)| fetches * times).sum();
-    let mut sum = 0.0;
-    let is_missing = |(fetches, times): &&(f64, f64)| {
-        let before = sum;
-        sum += fetches * times;
-        before < SHARE * all
-    };
-    lines.iter().take_while(is_missing).map(|(_, times)| times).sum()
 }
 
 #[cfg(test)]
@@ -384,13 +326,5 @@ mod tests {
         assert!((found.at_most.value - 4_500.0).abs() < 1e-6, "{found:?}");
         stream.class.as_mut().unwrap().breaks = Some(125_000);
         assert_eq!(of(&loads(&stream), &count(), 3.0, true).unwrap(), Loads::default());
-    }
-
-    #[test]
-    fn lines_that_are_hardly_fetched_are_not_hot() {
-        let each = |times: f64, all: Vec<f64>| hot(all.iter().map(|one| (*one, times)).collect());
-        assert_eq!(each(1.0, vec![1.0, 50.0, 50.0, 1.0]), 2.0);
-        assert_eq!(each(3.0, vec![1.0; 100]), 270.0);
-        assert_eq!(each(1.0, Vec::new()), 0.0);
     }
 }

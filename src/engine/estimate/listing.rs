@@ -14,7 +14,7 @@ use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};
 use report::documents::count::{BranchRow, LoadRow, LoopRow};
 use report::documents::estimate::{
-    Bottleneck, Causes, Estimate, Instruction, Parts, Row, Share, ShareSource, SourceLine,
+    Bottleneck, Causes, Estimate, Instruction, Part, Parts, Row, Share, ShareSource, SourceLine,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -298,37 +298,26 @@ fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
     by_line.into_iter().map(row).filter(|line| line.share > 0.0).collect()
 }
 
-/// The mean of parts, by their weights.
+/// The mean of parts, by their weights; a part with several sources has none of them.
 fn mean(of: &[(f64, Parts)]) -> Parts {
-    let all: f64 = of.iter().map(|(weight, _)| weight).sum();
-    Parts::each(|part| {
-        let sum = |value: fn(&Share) -> f64| {
-            let sum: f64 = of.iter().map(|(weight, parts)| weight * value(parts.of(part))).sum();
-            if all > 0.0 { sum / all } else { 0.0 }
+    let mut mean = Parts::sum(of.iter().map(|(weight, parts)| (*weight, parts)));
+    for part in Part::every() {
+        let Some(share) = mean.get(part).cloned() else { continue };
+        let mut known = of.iter().filter_map(|(_, parts)| parts.get(part));
+        let first = known.next().map(|share| share.source);
+        let is_one = known.all(|other| Some(other.source) == first);
+        let source = match is_one || !share.has_value() {
+            true => share.source,
+            false => ShareSource::Several,
         };
-        let mut sources = of.iter().map(|(_, parts)| parts.of(part).source);
-        let source = sources.next().unwrap_or_default();
-        let is_one = sources.all(|other| other == source);
-        let unknown = of.iter().map(|(_, parts)| parts.of(part)).find(|share| !share.has_value());
-        let is_none = of.iter().all(|(_, parts)| parts.of(part).value <= 0.0);
-        Share {
-            value: sum(|share| share.value),
-            low: sum(|share| share.low),
-            high: sum(|share| share.high),
-            source: match unknown {
-                _ if is_one => source,
-                Some(share) if is_none => share.source,
-                _ => ShareSource::Several,
-            },
-            reason: None,
-        }
-    })
+        mean.set(part, Share { source, reason: None, ..share });
+    }
+    mean
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::Part;
 
     /// By hand: of Retiring 0.2 the load has 2 of 4 slots, Memory Bound 0.5 is all the load's, Bad Speculation 0.1 the
     /// branch's, Core Bound 0.1 the critical addition's; what is unexplained, 0.1, goes where the samples are.

@@ -14,7 +14,9 @@
 //! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `evidence` | everything known of a piece |
-//! | `latency` | costs of its loads and stores, and of fetching it |
+//! | `division` | how much of what bounds it are divisions |
+//! | `latency` | costs of its loads and stores |
+//! | `footprint` | how much code is hot, and what fetching costs |
 //! | `callees` | mispredictions, also of indirect calls, whose cost is sampled in the callee, too |
 //! | `groups` | evidence of pieces → parts: loops, other blocks as one group, marked regions |
 //! | `few` | functions with few samples each |
@@ -28,8 +30,10 @@
 
 mod ask;
 mod callees;
+mod division;
 mod evidence;
 mod few;
+mod footprint;
 mod further;
 mod groups;
 mod isolated;
@@ -57,6 +61,7 @@ use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, widt
 use evidence::Context;
 use further::{Counted, Further};
 use isa::deps::Analyser;
+use isa::latency::Latencies;
 use isa::ports::Ports;
 use known::{Isolations, Known, Measured, Recorded, Shown, kept};
 use listing::of_profile;
@@ -118,8 +123,8 @@ pub fn estimate(
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);
     let samples = found.hot.samples;
-    let ports = Ports::of(core)?;
-    let mut shared = Shared { core, ports, width, cycles, samples, clock, penalty };
+    let (ports, latencies) = (Ports::of(core)?, Latencies::new(core)?);
+    let mut shared = Shared { core, ports, latencies, width, cycles, samples, clock, penalty };
     let command = report.command.clone().unwrap_or_default();
     let name = report.subject.join(" ");
     let (command, name) = (command.as_slice(), name.as_str());

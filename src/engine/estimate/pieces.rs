@@ -1,5 +1,5 @@
 //! A function's code with its samples and entries → pieces whose time is analysed: loops without calls (of outer loops
-//! what is not in inner ones) with more than one iteration an entry, blocks with enough samples, and the rest together.
+//! what is not in inner ones; without code that never runs) with more than one iteration an entry, blocks with enough samples, and the rest together.
 
 use super::further::{Counted, Uncounted};
 use crate::hot::hottest::Hot;
@@ -197,11 +197,12 @@ impl Function {
             if samples < SAMPLES || own.iter().any(|block| self.calls(*block)) {
                 continue;
             }
-            let of = Loop { blocks: own, ..one.clone() };
+            let back_edges = one.back_edges.iter().copied().filter(|block| self.runs(*block));
+            let of = Loop { blocks: own, back_edges: back_edges.collect(), ..one.clone() };
             let piece = self.piece_of(number, &of, samples, counted);
             // Most iterations of an outer loop must not enter inner ones.
             let followed: f64 = piece.paths.iter().map(|path| path.share).sum();
-            let is_innermost = of.blocks.len() == one.blocks.len() && !piece.paths.is_empty();
+            let is_innermost = self.is_innermost(&piece, one) && !piece.paths.is_empty();
             if (is_innermost || followed >= FOLLOWED) && !piece.is_left_at_once() {
                 pieces.push(piece);
             }
@@ -236,10 +237,27 @@ impl Function {
         pieces
     }
 
-    /// The blocks of a loop that are in no loop within it.
+    /// The blocks of a loop that run and are in no loop within it: what handles errors that do not happen, say, is none
+    /// of it.
     fn own(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
         let blocks = self.flow.loops[number].blocks.iter().copied();
-        blocks.filter(move |block| self.flow.blocks[*block].innermost == Some(number))
+        let is_own = move |block: &usize| self.flow.blocks[*block].innermost == Some(number);
+        blocks.filter(move |block| is_own(block) && self.runs(*block))
+    }
+
+    /// Whether a block was executed, as far as known.
+    fn runs(&self, block: usize) -> bool {
+        self.samples[block] > 0 || self.entries[block] != Ok(0)
+    }
+
+    /// [`Self::runs`] of a block that may not be there.
+    pub fn may_run(&self, block: usize) -> bool {
+        block < self.entries.len() && self.runs(block)
+    }
+
+    /// Whether a piece has all of a loop that runs.
+    pub fn is_innermost(&self, piece: &Piece, of: &Loop) -> bool {
+        piece.blocks.len() == of.blocks.iter().filter(|block| self.runs(**block)).count()
     }
 
     fn piece_of(&self, number: usize, one: &Loop, samples: u64, counted: &Counted) -> Piece {

@@ -1,10 +1,10 @@
 //! Functions with few samples each → evidence of all of them as one, by the sample of their blocks, and its parts.
 
 use super::evidence::{Context, DEVIATIONS};
+use super::footprint::Footprint;
 use super::groups::{ENOUGH, MORE};
 use super::isolated::{BLOCK_ERROR, Unmeasured};
-use super::latency::Footprint;
-use estimate::{BoundBy, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
+use estimate::{BoundBy, Divisions, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use report::documents::evidence::{Drawn, Tail};
 use report::format::count;
 
@@ -52,6 +52,8 @@ pub(super) fn evidence(of: &Tail, context: &Context) -> Vec<Evidence> {
         },
         isolated: Err(Reason::given(Unmeasured::FewBlocks)),
         other_values: false,
+        divisions: Divisions::Unknown,
+        certain: context.certain(),
         is_loop: false,
         latency: retiring.value * mean(&of.blocks, |one| Some(one.latency)).value,
         loads: loads(of, retiring.value),
@@ -111,6 +113,7 @@ fn part(of: &Evidence, share: f64, isolated: Isolated) -> Evidence {
         at_most: loads.at_most.times(share),
         carried: loads.carried.times(share),
         unknown: loads.unknown * share,
+        levels: loads.levels.map(|level| level.times(share)),
     });
     Evidence {
         cycles: of.cycles.times(share),
@@ -143,7 +146,9 @@ fn loads(of: &Tail, retired: f64) -> Result<Loads, Reason> {
     };
     let at_most = one(|(measured, _)| measured).times(retired);
     let unknown = one(|(_, unknown)| unknown).high * retired;
-    Ok(Loads { at_most, carried: Interval::default(), unknown })
+    // Those of the drawn blocks are not kept.
+    let levels = [Interval::new(0.0, 0.0, at_most.high); 4];
+    Ok(Loads { at_most, carried: Interval::default(), unknown, levels })
 }
 
 /// The mean of something of the drawn blocks over what they retire, with the error of the sample.

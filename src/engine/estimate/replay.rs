@@ -42,6 +42,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let shared = Shared {
         core: &model.core,
         ports: Ports::of(&model.core)?,
+        latencies: model.latencies.clone(),
         width: {
             let CoreUsed { width, widths, .. } = evidence.core;
             let (low, high) = widths.unwrap_or((width, width));
@@ -173,8 +174,11 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 /// Measurements of the pieces with the same blocks; other pieces were not measured.
 fn isolated(all: &[Alone], functions: &[Function]) -> Isolations {
     let place = |one: &Alone| {
-        let pieces = &functions.get(one.function)?.pieces;
-        let piece = pieces.iter().position(|piece| piece.blocks == one.blocks)?;
+        let function = functions.get(one.function)?;
+        // Older evidence has blocks that never run, too.
+        let blocks = one.blocks.iter().copied().filter(|block| function.may_run(*block));
+        let blocks: Vec<usize> = blocks.collect();
+        let piece = function.pieces.iter().position(|piece| piece.blocks == blocks)?;
         Some(((one.function, piece), found(one)))
     };
     all.iter().filter_map(place).collect()

@@ -3,10 +3,10 @@
 
 use super::ask::Functions;
 use super::evidence::Context;
+use super::footprint::Footprint;
 use super::groups::{Group, Groups, Waits, group_time, sum_calls};
 use super::isolated::{Found, NOT_MEASURED, Unmeasured};
 use super::known::{Isolations, Known, Measured, Recorded};
-use super::latency::Footprint;
 use super::listing::{self, Listed};
 use super::pieces::{Function, Kind, PieceOf};
 use super::pooled;
@@ -237,7 +237,7 @@ impl Rows<'_, '_> {
 
     /// Enters the loops and blocks of the function with number `at`; its groups with their places.
     fn function(&self, document: &mut Estimate, at: usize, groups: &[Group]) -> Vec<Placed<'_>> {
-        let Known { found: hot, functions, ask, .. } = *self.known;
+        let Known { found: hot, functions, .. } = *self.known;
         let function = &functions[at];
         let of = &hot.hot.functions[function.number];
         let mut all = Vec::new();
@@ -247,7 +247,7 @@ impl Rows<'_, '_> {
                 let piece_of = PieceOf { function, piece: &function.pieces[*number] };
                 let found = self.isolated.get(&(at, *number)).unwrap_or(&NOT_MEASURED);
                 let place = place(piece_of, &of.name, of.range.start, self.runs());
-                let grounds = Grounds::of(piece_of, found, self.context, &ask.model);
+                let grounds = Grounds::of(piece_of, found, self.context);
                 let common = row(parts, Some(&place), grounds.clone());
                 let common = Row { name: of.name.clone(), ..common };
                 if let Some(row) = piece_row(piece_of, found, common, self.context) {

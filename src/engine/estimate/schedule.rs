@@ -233,10 +233,10 @@ impl OwnValues {
             Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
             Kind::Loop(number) => {
                 let of = &function.flow.loops[number];
-                if of.blocks.len() != piece.blocks.len() {
+                if !function.is_innermost(piece, of) {
                     return Err(Uncaptured::Outer);
                 }
-                (of.blocks.clone(), of.head)
+                (piece.blocks.clone(), of.head)
             }
         };
         let code = code(function, blocks.clone());

@@ -1,17 +1,13 @@
 //! Sentences on the result: the bottleneck, why a piece takes its time (its bound in isolation, its loads and stores),
 //! and the next step.
 
+use super::division::divisions;
 use super::evidence::Context;
 use super::isolated::{Found, Unmeasured};
 use super::pieces::{Kind, PieceOf};
 use crate::commands::block;
-use crate::core_model::CoreModel;
 use bench::Class;
-use estimate::{Part, Parts, Share, Source};
-use isa::code::Inst;
-use isa::deps::memory::Settings;
-use isa::deps::{Analyser, Code, Window};
-use isa::ports::{Ports, spread};
+use estimate::{Divisions, Part, Parts, Share, Source};
 use report::format::percent_bounds;
 use std::path::Path;
 use tma::shell::quoted;
@@ -24,9 +20,10 @@ fn usual(part: Part) -> &'static str {
         Part::FetchBandwidth => "goes to decoding: the front end delivers too little",
         Part::FetchLatency => "goes to fetching code: the hot code exceeds L1",
         Part::CoreBound => "goes to ports or dependencies",
-        Part::MemoryBound => "goes to loads and stores beyond L1",
         Part::L1Bound => "goes to loads that wait for L1 or for earlier stores",
+        Part::MemoryBound => "goes to loads and stores beyond L1",
         Part::Unexplained => "is not explained",
+        child => child.parent().map_or("", usual),
     }
 }
 
@@ -83,7 +80,8 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         }
     };
     if let Some(part) = bottleneck {
-        let (memory, l1) = (parts.memory_bound.value, parts.l1_bound.value);
+        let memory = parts.memory_bound.value;
+        let l1 = parts.get(Part::L1Bound).map_or(0.0, |share| share.value);
         let why = match part {
             Part::MemoryBound if l1 >= NEARLY * memory => cause(Part::L1Bound, grounds),
             Part::MemoryBound if l1 >= (1.0 - NEARLY) * memory => {
@@ -126,11 +124,7 @@ fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(&Share) -> f64) -> Opti
     (of(most.1) > 0.0).then_some(most.0)
 }
 
-/// Runs of the dependency analysis.
-const RUNS: u32 = 2;
-/// Share of the busiest port's cycles from which on another is as busy.
-const AS_BUSY: f64 = 0.99;
-/// Share of a port's cycles from which on divisions are what occupies it.
+/// Share of what bounds code from which on divisions do.
 const MOST: f64 = 0.5;
 
 /// Why a piece takes its time.
@@ -148,54 +142,15 @@ pub(super) struct Grounds {
 
 impl Grounds {
     /// From a piece and its measurement in isolation.
-    pub fn of(
-        at: PieceOf,
-        found: &Result<Found, Unmeasured>,
-        context: &Context,
-        model: &CoreModel,
-    ) -> Self {
-        let PieceOf { function, piece } = at;
-        if piece.kind == Kind::Rest {
+    pub fn of(at: PieceOf, found: &Result<Found, Unmeasured>, context: &Context) -> Self {
+        if at.piece.kind == Kind::Rest {
             return Self::default();
         }
         let bound = found.as_ref().ok().and_then(|found| found.bound);
-        let is_division = at.divides()
-            && bound.is_some_and(|bound| {
-                let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
-                let code = path.iter().flat_map(|block| function.instructions(*block));
-                let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
-                is_division(&code, bound, context.shared.ports.as_ref(), model)
-            });
+        let own = divisions(at, found, &context.tables());
+        let is_division = matches!(own, Divisions::Take(share) if share > MOST);
         let (memory, walks) = context.named(at);
         Self { bound, is_division, memory, walks }
-    }
-}
-
-/// Whether divisions are what bounds code that is bound by this: they are on its longest loop-carried dependency, or
-/// take most of the busiest port.
-fn is_division(inside: &[&Inst], bound: Class, ports: Option<&Ports>, model: &CoreModel) -> bool {
-    let bytes: Vec<u8> = inside.iter().flat_map(|inst| inst.bytes.iter().copied()).collect();
-    let Ok(code) = Code::of_bytes(&bytes, model.core.facts()) else { return false };
-    let divides = |number: usize| inside.get(number).is_some_and(|inst| inst.divides());
-    match (bound, ports) {
-        (Class::Dependency, _) => {
-            let window = Window::of(&model.core).entries;
-            let settings = Settings { window, runs: RUNS, initial_values: Vec::new() };
-            let found = Analyser::new(model.latencies.clone()).analyse(&code, &settings);
-            let longest = found.recurrences.first();
-            longest.is_some_and(|of| of.path.iter().any(|step| divides(step.reader)))
-        }
-        (Class::Ports, Some(ports)) => {
-            let uops = ports.uops(&code.instructions, &code.effects);
-            let found = spread(&uops, ports.names().len());
-            let own = |port: usize| -> f64 {
-                let rows = found.rows.iter().enumerate().filter(|(number, _)| divides(*number));
-                rows.map(|(_, row)| row[port]).sum()
-            };
-            let mut busiest = found.total.iter().enumerate();
-            busiest.any(|(port, all)| *all >= AS_BUSY * found.bound && own(port) > MOST * all)
-        }
-        _ => false,
     }
 }
 
@@ -255,9 +210,9 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
         Part::MemoryBound => count(&["--loads"]),
         Part::Unexplained => count(&["--loads", "--branches"]),
         Part::FetchLatency => format!("tdtool count --hot {of}"),
-        Part::CoreBound | Part::L1Bound => block(&[]),
         Part::FetchBandwidth => block(&["--verbose"]),
         Part::Retiring => block(&["--ports"]),
+        _ => block(&[]),
     }
 }
 
@@ -265,9 +220,6 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
 mod tests {
     use super::*;
     use estimate::{Interval, Reason, Share, Source};
-    use isa::code::{Block, parse_hex};
-    use std::sync::Arc;
-    use tma::Core;
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
@@ -333,30 +285,6 @@ mod tests {
             sentence(&parts, None, nothing),
             "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction; it may be Bad Speculation up to 95 %."
         );
-    }
-
-    fn found(hex: &str, bound: Class) -> bool {
-        let core = Core::modelled(&crate::library(), "zen3").unwrap();
-        let ports = Ports::of(&core).unwrap();
-        let model = CoreModel::new(Arc::new(core), None).unwrap();
-        let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
-        let inside: Vec<&Inst> = block.instructions.iter().collect();
-        is_division(&inside, bound, ports.as_ref(), &model)
-    }
-
-    /// By hand, Zen 3: a division of 64 bits occupies its unit for 17 cycles, a multiplication for one.
-    #[test]
-    fn divisions_bound_what_they_take_the_time_of() {
-        // xor edx,edx; div rcx: the quotient is divided again
-        let chain = "31 d2, 48 f7 f1";
-        // xor edx,edx; mov eax,7; div rcx: independent
-        let alone = "31 d2, b8 07 00 00 00, 48 f7 f1";
-        // and imul rsi,rdi, four times: a chain of 12 cycles beside it
-        let beside =
-            "31 d2, b8 07 00 00 00, 48 f7 f1, 48 0f af f7, 48 0f af f7, 48 0f af f7, 48 0f af f7";
-        assert!(found(chain, Class::Dependency) && found(alone, Class::Ports));
-        assert!(!found(beside, Class::Dependency), "the multiplications are on the chain");
-        assert!(!found("48 0f af f7", Class::Ports) && !found(alone, Class::Undecided));
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub struct RegionParts {
     pub shared: f64,
     /// The largest part, or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; their values sum to 1, but for `l1_bound`, which is in another one.
+    /// The parts; the values of those that are in no other one sum to 1.
     pub parts: Parts,
 }
 
@@ -143,7 +143,7 @@ pub struct Row {
     pub entries: Option<f64>,
     /// The largest part, or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; their values sum to 1, but for `l1_bound`, which is in another one.
+    /// The parts; the values of those that are in no other one sum to 1.
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,

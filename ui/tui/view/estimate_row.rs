@@ -157,7 +157,7 @@ pub fn function(row: &Row) -> String {
 }
 
 /// Columns of a label, and of the widest bar.
-pub const LABEL: usize = 20;
+pub const LABEL: usize = 21;
 const BAR: usize = 20;
 
 /// A node: label, bar, value, interval, source.

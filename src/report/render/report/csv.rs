@@ -1,5 +1,6 @@
 //! The report as CSV: one row per node, bottleneck, info, software count, part of an estimate, function and loop.
 
+use crate::documents::estimate::Part;
 use crate::documents::report::{Place, Report};
 use crate::documents::series;
 use crate::render::csv::Row;
@@ -67,12 +68,14 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
     };
     if let Some(estimate) = &report.estimate {
         let parts = &estimate.program.parts;
-        for (of, part) in parts.iter() {
+        let every = parts.iter().flat_map(|one| std::iter::once(one).chain(parts.below(one.0)));
+        for (of, part) in every {
             let value = part.has_value().then_some(part.value);
             let error = (part.high - part.value).max(part.value - part.low);
             let why = || part.reason.as_ref().map_or("not known".to_owned(), ToString::to_string);
             let why = if value.is_none() { why() } else { String::new() };
-            row(["estimate", of.name(), ""], value, Some(error), &why);
+            let parent = of.parent().map_or("", Part::name);
+            row(["estimate", of.name(), parent], value, Some(error), &why);
         }
     }
     for of in &report.functions {

@@ -2,12 +2,14 @@
 
 use super::Renderer;
 use super::code::{at_head, share, short};
-use crate::documents::estimate::{Estimate, Part, Parts, Row, Run, Share, Values};
+use crate::documents::estimate::{Estimate, Parts, Row, Run, Share, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
 /// Columns of a bar.
 const BAR: usize = 24;
+/// Columns of the labels.
+const LABEL: usize = 20;
 /// Letters of the parts in a bar, in order.
 const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 /// Columns of the sampling error of a share, with the gap before it.
@@ -48,8 +50,10 @@ impl Renderer<'_> {
                 continue;
             }
             self.part_line(of.label(), part, letter)?;
-            if of == Part::MemoryBound && parts.l1_bound.value > 0.0 {
-                self.part_line("  L1 Bound", &parts.l1_bound, letter)?;
+            for (child, part) in parts.below(of) {
+                if self.style.verbose || part.value >= NONE || part.high >= LITTLE {
+                    self.part_line(&format!("  {}", child.label()), part, letter)?;
+                }
             }
         }
         Ok(())
@@ -67,7 +71,7 @@ impl Renderer<'_> {
             (Some(why), false) => format!("not known: {why}"),
             _ => part.source.to_string(),
         };
-        let line = format!("  {label:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
+        let line = format!("  {label:<LABEL$}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
         writeln!(self.out, "{}", line.trim_end())
     }
 
