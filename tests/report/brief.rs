@@ -136,7 +136,8 @@ fn an_estimate_is_a_verdict_a_tree_and_loops() {
         // Each part has a number, or says that it is not known.
         let csv = tdtool(["report", &folder.file(&file), "--format", "csv"]).succeeded().stdout;
         let parts: Vec<&str> = csv.lines().filter(|row| row.starts_with("estimate,")).collect();
-        assert_eq!(parts.len(), 7, "{csv}");
+        let of_time = parts.iter().filter(|row| row.split(',').nth(2) == Some(""));
+        assert_eq!(of_time.count(), 7, "{csv}");
         assert!(csv.lines().any(|row| row.starts_with("loop,0x")), "{csv}");
     }
     assert_shown!("estimates", all.join("\n"));

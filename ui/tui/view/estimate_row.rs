@@ -157,8 +157,10 @@ pub fn function(row: &Row) -> String {
 }
 
 /// Columns of a label, and of the widest bar.
-pub const LABEL: usize = 21;
+pub const LABEL: usize = 20;
 const BAR: usize = 20;
+/// Before labels by depth, such that the longest fits.
+const INDENT: [&str; 3] = ["", "  ", "   "];
 
 /// A node: label, bar, value, interval, source.
 pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -> Line<'static> {
@@ -168,7 +170,7 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
         (_, high) if high < 0.005 => Tone::Dim,
         _ => Tone::Plain,
     };
-    let label = format!("{}{}", " ".repeat(2 * node.depth), node.label);
+    let label = format!("{}{}", INDENT[node.depth.min(2)], node.label);
     let mut spans = vec![look.span(fit(&label, LABEL.min(columns.saturating_sub(8))), tone)];
     let bar = columns.saturating_sub(LABEL + 52).min(BAR);
     if bar > 0 {

@@ -51,7 +51,7 @@ impl Renderer<'_> {
             }
             self.part_line(of.label(), part, letter)?;
             for (child, part) in parts.below(of) {
-                if self.style.verbose || part.value >= NONE || part.high >= LITTLE {
+                if self.style.verbose || part.value >= LEAST || part.high >= LITTLE {
                     self.part_line(&format!("  {}", child.label()), part, letter)?;
                 }
             }
@@ -186,7 +186,7 @@ fn bar(parts: &Parts) -> String {
 mod tests {
     use super::*;
     use crate::documents::Report;
-    use crate::documents::estimate::Share;
+    use crate::documents::estimate::{Part, Share};
     use crate::documents::report::Source;
     use crate::render::report::render;
     use crate::render::report::style::Style;
@@ -220,6 +220,26 @@ mod tests {
         let text = shown(&[], &[0x10, 0x20, 0x30, 0x40, 0x50]);
         assert_eq!(text.matches("Undecided.").count(), SENTENCES, "{text}");
         assert_eq!(text.matches("  undecided\n").count(), 5 - SENTENCES, "{text}");
+    }
+
+    #[test]
+    fn a_part_is_followed_by_what_it_consists_of() {
+        let of = |value| Share { value, high: value, ..Share::default() };
+        let mut parts = Parts { memory_bound: of(0.7), unexplained: of(0.3), ..Parts::default() };
+        parts.set(Part::DramBound, of(0.6));
+        parts.set(Part::L2Bound, of(0.1));
+        parts.set(Part::L3Bound, of(0.0));
+        let mut report = Report::new(Source::NoPmu);
+        let program = Row { parts, ..Row::default() };
+        report.estimate = Some(Estimate { covered: 1.0, program, ..Estimate::default() });
+        let text = render(&report, &Style::default());
+        let labels = ["  Memory Bound", "    L2 Bound", "    DRAM Bound", "  Unexplained"];
+        let shown: Vec<&str> =
+            text.lines().filter_map(|line| line.get(..22)).map(str::trim_end).collect();
+        assert!(shown.windows(4).any(|four| four == labels), "{text}");
+        let csv = crate::render::report::csv::rows(&report);
+        let is_row = |line: &str| line.starts_with("estimate,dram_bound,memory_bound,,0.6");
+        assert!(csv.lines().any(is_row), "{csv}");
     }
 
     #[test]
