@@ -52,7 +52,11 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     let around = loop_around(&data, block.range.start);
     let region = around.as_ref().map(|around| around.region.clone());
     let request = Request {
-        command: Command { argv: command(block, &data)?, stdout: pmu::Stdout::Stderr, ..pmu::Command::default() },
+        command: Command {
+            argv: command(block, &data)?,
+            stdout: pmu::Stdout::Stderr,
+            ..pmu::Command::default()
+        },
         image: block.file.to_owned(),
         place: Place::Address(block.range.start),
         region: region.unwrap_or_else(|| [block.range.clone()].to_vec()),

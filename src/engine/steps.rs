@@ -65,6 +65,8 @@ const ADDRESSES: f64 = 2.0;
 const LATENCIES: f64 = 1.6;
 /// The same of a run with probes in windows only.
 const WINDOWS: f64 = 1.35;
+/// The same of a run on one CPU of threads that ran on two.
+const PINNED: f64 = 2.0;
 /// Seconds of an isolated measurement, and of those that explain it.
 const ISOLATED: f64 = 0.12;
 const EXPLAINED: f64 = 0.25;
@@ -79,6 +81,8 @@ pub(crate) struct Left {
     pub loads: bool,
     /// Branches and loads are recorded in windows of one run, not in runs of their own.
     pub windows: bool,
+    /// A run on one CPU, if threads contend for cache lines.
+    pub pinned: bool,
     pub isolated: usize,
     /// How many of them are explained.
     pub explained: usize,
@@ -106,7 +110,7 @@ impl Left {
             true => usize::from(self.branches || self.loads),
             false => usize::from(self.branches) + 2 * usize::from(self.loads),
         };
-        self.counts + once + recorded
+        self.counts + once + recorded + usize::from(self.pinned)
     }
 
     /// Seconds of all.
@@ -116,7 +120,10 @@ impl Left {
             true => once(self.branches || self.loads, WINDOWS),
             false => once(self.branches, BRANCHES) + once(self.loads, ADDRESSES + LATENCIES),
         };
-        let runs = once(self.plain, 1.0) + once(self.values, VALUES) + recorded;
+        let runs = once(self.plain, 1.0)
+            + once(self.pinned, PINNED)
+            + once(self.values, VALUES)
+            + recorded;
         let isolated = ISOLATED * self.isolated as f64 + EXPLAINED * self.explained as f64;
         runs * of.plain + of.counted * self.counts as f64 + isolated
     }
@@ -139,10 +146,11 @@ impl Left {
         };
         let isolated = (self.isolated > 0)
             .then(|| format!("{} in isolation", several(self.isolated, "measurement")));
+        let pinned = self.pinned.then_some("perhaps one on one CPU, for contention");
         let again = (self.counts > 0).then_some("counts again");
         let all: Vec<String> = isolated
             .into_iter()
-            .chain([recorded, again].into_iter().flatten().map(str::to_owned))
+            .chain([recorded, pinned, again].into_iter().flatten().map(str::to_owned))
             .collect();
         format!("{}; about {:.0} s", all.join(", "), self.seconds(of).ceil())
     }

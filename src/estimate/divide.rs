@@ -1,8 +1,8 @@
 //! Divides the time of a piece of code into parts, by its evidence.
 //!
 //! In this order, as shares of the sampled time T: retiring R ÷ T; mispredictions B ÷ T; what the code takes in
-//! isolation beyond retiring, (I − R) ÷ T, to Fetch Bandwidth or Core Bound by its bound. The rest, 1 − (I + B) ÷ T,
-//! goes to Memory Bound as far as latencies of loads, to Core Bound as far as latencies of dependent instructions, and
+//! isolation beyond retiring, (I − R) ÷ T, to Fetch Bandwidth or Core Bound by its bound; what contending threads cost,
+//! C ÷ T, to Memory Bound. The rest, 1 − (I + B + C) ÷ T, goes to Memory Bound as far as latencies of loads, to Core Bound as far as latencies of dependent instructions, and
 //! to Fetch Latency as far as fetching can account for it; what waiting and fetching could both explain, and what
 //! nothing can, stays unexplained.
 //!
@@ -10,7 +10,7 @@
 //! interval has what would be there if it took that, or nothing.
 
 use crate::evidence::{BoundBy, Evidence, Interval, Isolated, Reason};
-use crate::part::Part;
+use crate::part::{CONTENTION, Part};
 use crate::parts::Parts;
 use crate::rest::{Rest, attribute};
 use crate::share::{Share, Source};
@@ -84,6 +84,7 @@ fn of_known(all: &[Evidence]) -> Parts {
     }
     let attributed = attribute(&left, &mut parts);
     known.without_bound(&mut parts);
+    known.contend(all, &mut parts);
     let Known { loads, core, .. } = known;
     Within { all, time: time.value, loads, core, attributed }.enter(&mut parts);
     parts.tightened()
@@ -136,6 +137,8 @@ struct Known {
     core: Interval,
     /// Of what is behind the front end: loads that wait for L1 or for stores.
     loads: Interval,
+    /// Contention of threads.
+    contended: Interval,
     unknown: Interval,
     /// Time in isolation, or the least of it, where it is not known.
     alone: Interval,
@@ -148,6 +151,8 @@ impl Known {
             let retired = one.retiring.clone().unwrap_or_default();
             sum.retiring = sum.retiring.plus_alike(retired);
             sum.mispredicted = sum.mispredicted.plus_alike(one.mispredicted.cycles);
+            let contended = one.contention.map(|of| of.cycles).unwrap_or_default();
+            sum.contended = sum.contended.plus_alike(contended);
             let Ok(Isolated { cycles, loads, .. }) = &one.isolated else {
                 sum.alone = sum.alone.plus_alike(retired);
                 continue;
@@ -173,13 +178,14 @@ impl Known {
         sum
     }
 
-    fn all(&mut self) -> [&mut Interval; 6] {
+    fn all(&mut self) -> [&mut Interval; 7] {
         [
             &mut self.retiring,
             &mut self.mispredicted,
             &mut self.front,
             &mut self.core,
             &mut self.loads,
+            &mut self.contended,
             &mut self.unknown,
         ]
     }
@@ -210,11 +216,12 @@ impl Known {
 
     /// The remainder, with the error of the time itself.
     fn rest(&self, time: Interval) -> Interval {
-        let parts = [self.mispredicted, self.front, self.core, self.loads, self.unknown];
+        let Self { mispredicted, front, core, loads, contended, unknown, .. } = *self;
+        let parts = [mispredicted, front, core, loads, contended, unknown];
         let known = parts.iter().fold(self.retiring.value, |sum, one| sum + one.value);
         let of_time = known * time.error() / time.value;
         // Retiring is part of the time in isolation: its error is not another one.
-        let errors = self.alone.plus(self.mispredicted);
+        let errors = self.alone.plus(mispredicted).plus(contended);
         let (below, above) = (errors.above().max(of_time), errors.below().max(of_time));
         let value = (1.0 - known).max(0.0);
         Interval::new(value, (value - below).max(0.0), (value + above).min(1.0))
@@ -226,6 +233,26 @@ impl Known {
         for one in self.all() {
             *one = Interval::new(one.value, (one.low - over).max(0.0), one.high);
         }
+    }
+
+    /// Enters what contention costs, by its kinds.
+    fn contend(&self, all: &[Evidence], parts: &mut Parts) {
+        let found = || all.iter().filter_map(|one| one.contention);
+        let every: f64 = found().map(|one| one.cycles.value).sum();
+        if self.contended.value <= 0.0 || every <= 0.0 {
+            return;
+        }
+        for part in CONTENTION {
+            let own = found().filter(|one| Part::contending(one.by) == part);
+            let own: f64 = own.map(|one| one.cycles.value).sum();
+            if own > 0.0 {
+                let share = self.contended.times(own / every).clamped(0.0, 1.0);
+                parts.set(part, Share::known(share, Source::Compared));
+            }
+        }
+        let memory = parts.of(Part::MemoryBound).clone();
+        let why = Reason::NotApart;
+        parts.set(Part::MemoryBound, memory.or_more(self.contended, Source::Compared, &why));
     }
 
     /// Enters what the code takes in isolation by a bound that is not known: it may be any there is.

@@ -1,7 +1,7 @@
 //! Tests of the division on cases worked out by hand.
 
 use super::*;
-use crate::{Divisions, Loads, Mispredicted, bottleneck};
+use crate::{Contending, Contention, Divisions, Loads, Mispredicted, bottleneck};
 
 /// 100 cycles sampled within 4 %, 10 of them retiring, 30 in isolation.
 fn evidence() -> Evidence {
@@ -10,6 +10,7 @@ fn evidence() -> Evidence {
         cycles: Interval::relative(100.0, 0.04),
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
+        contention: None,
         isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }),
         other_values: false,
         divisions: Divisions::Absent,
@@ -333,4 +334,25 @@ fn what_several_pieces_could_take_adds_up() {
     sums_to_one(&parts);
     let core = parts.of(Part::CoreBound).high;
     assert!(core >= (one + other) / 2.0 - 0.05, "{core} of {one} and {other}: {parts:?}");
+}
+
+/// By hand: of 100 cycles 30 in isolation and 60 that a run on one CPU lacks; 10 are left.
+#[test]
+fn what_contention_costs_is_in_memory_bound() {
+    let cycles = Interval::relative(60.0, 0.1);
+    let contention = Some(Contention { cycles, by: Contending::OtherBytes });
+    let parts = divide(&Evidence { contention, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::MemoryBound), 0.6);
+    assert_eq!(parts.of(Part::FalseSharing).interval(), parts.of(Part::MemoryBound).interval());
+    assert_eq!(value(&parts, Part::Unexplained), 0.1);
+    assert_eq!((parts.mostly_contended(), parts.is_mostly_l1()), (Some(Part::FalseSharing), false));
+    assert_eq!(bottleneck(&parts), Some(Part::MemoryBound));
+    // More than there is gives way, and both kinds have their share.
+    let more = Contention { cycles: Interval::relative(90.0, 0.1), by: Contending::Locked };
+    let other = Evidence { contention: Some(more), ..evidence() };
+    let parts = divide_all(&[Evidence { contention, ..evidence() }, other]);
+    sums_to_one(&parts);
+    let [shared, locked] = [Part::FalseSharing, Part::LockLatency].map(|part| value(&parts, part));
+    assert!((locked / shared - 1.5).abs() < 1e-3 && locked + shared < 0.75, "{parts:?}");
 }

@@ -273,6 +273,26 @@ impl Mispredicted {
     }
 }
 
+/// What a piece takes longer than where its threads cannot contend for cache lines.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contention {
+    /// Cycles.
+    pub cycles: Interval,
+    /// For what.
+    pub by: Contending,
+}
+
+/// What threads contend for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contending {
+    /// The same bytes of a line.
+    SameBytes,
+    /// Different bytes of a line.
+    OtherBytes,
+    /// Bytes that locked instructions access.
+    Locked,
+}
+
 /// Its loads, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Loads {
@@ -296,6 +316,8 @@ pub struct Evidence {
     pub retiring: Result<Interval, Reason>,
     /// Its mispredictions.
     pub mispredicted: Mispredicted,
+    /// Contention of threads, where addresses show any.
+    pub contention: Option<Contention>,
     /// The code in isolation.
     pub isolated: Result<Isolated, Reason>,
     /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.

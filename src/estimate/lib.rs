@@ -25,7 +25,10 @@ pub mod tree;
 mod within;
 
 pub use divide::{IDLE, divide, divide_all};
-pub use evidence::{BoundBy, Divisions, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
+pub use evidence::{
+    BoundBy, Contending, Contention, Divisions, Evidence, Interval, Isolated, Loads, Mispredicted,
+    Reason,
+};
 pub use part::Part;
 pub use parts::Parts;
 pub use share::{Share, Source};

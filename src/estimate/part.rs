@@ -1,6 +1,8 @@
 //! The parts of the time, as a tree: those that make up the time, and what some of them consist of. Names are those of
 //! Intel's tree (`events/nodes.toml`).
 
+use crate::evidence::Contending;
+
 /// A part of the time, in slots of the core's width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -38,6 +40,12 @@ pub enum Part {
     DramBound,
     /// Stores to more lines than caches hold.
     StoreBound,
+    /// Lines in which threads contend for the same bytes.
+    ContestedAccesses,
+    /// For different bytes.
+    FalseSharing,
+    /// For bytes that locked instructions access.
+    LockLatency,
 }
 
 /// All parts that make up the time, in the order of documents.
@@ -52,7 +60,7 @@ pub const ALL: [Part; 7] = [
 ];
 
 /// All parts of these, in the order of documents.
-pub const WITHIN: [Part; 10] = [
+pub const WITHIN: [Part; 13] = [
     Part::BranchMispredicts,
     Part::ICacheMisses,
     Part::ItlbMisses,
@@ -63,7 +71,13 @@ pub const WITHIN: [Part; 10] = [
     Part::L3Bound,
     Part::DramBound,
     Part::StoreBound,
+    Part::ContestedAccesses,
+    Part::FalseSharing,
+    Part::LockLatency,
 ];
+
+/// The parts by which threads contend for cache lines.
+pub const CONTENTION: [Part; 3] = [Part::ContestedAccesses, Part::FalseSharing, Part::LockLatency];
 
 impl Part {
     /// As in documents.
@@ -114,6 +128,20 @@ impl Part {
             Self::L3Bound => ("l3_bound", "L3 Bound", Some(Self::MemoryBound)),
             Self::DramBound => ("dram_bound", "DRAM Bound", Some(Self::MemoryBound)),
             Self::StoreBound => ("store_bound", "Store Bound", Some(Self::MemoryBound)),
+            Self::ContestedAccesses => {
+                ("contested_accesses", "Contested Accesses", Some(Self::MemoryBound))
+            }
+            Self::FalseSharing => ("false_sharing", "False Sharing", Some(Self::MemoryBound)),
+            Self::LockLatency => ("lock_latency", "Lock Latency", Some(Self::MemoryBound)),
+        }
+    }
+
+    /// The part of threads that contend so.
+    pub fn contending(by: Contending) -> Self {
+        match by {
+            Contending::SameBytes => Self::ContestedAccesses,
+            Contending::OtherBytes => Self::FalseSharing,
+            Contending::Locked => Self::LockLatency,
         }
     }
 

@@ -15,6 +15,9 @@ pub enum Source {
     /// Loops and blocks in isolation.
     #[serde(rename = "measured in isolation")]
     Isolated,
+    /// What a run pinned to one CPU lacks, where recorded addresses show contention.
+    #[serde(rename = "compared with one CPU")]
+    Compared,
     /// The remainder, where loads are known to miss often enough for it, or code not to fit. Older documents have
     /// `residual` for it.
     Inferred,

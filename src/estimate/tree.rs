@@ -1,7 +1,7 @@
 //! The tree that the parts make, and which of those that make up the time is the largest, if the intervals allow saying
 //! so.
 
-use crate::part::Part;
+use crate::part::{CONTENTION, Part};
 use crate::parts::Parts;
 use crate::share::Share;
 
@@ -63,6 +63,12 @@ impl Parts {
     pub fn is_mostly_l1(&self) -> bool {
         let known = self.get(Part::L1Bound).map_or(0.0, |share| share.value);
         known > 0.5 * self.memory_bound.value
+    }
+
+    /// The kind of contention that has most of Memory Bound, if one does.
+    pub fn mostly_contended(&self) -> Option<Part> {
+        let share = |part: Part| self.get(part).map_or(0.0, |share| share.value);
+        CONTENTION.into_iter().find(|part| share(*part) > 0.5 * self.memory_bound.value)
     }
 
     fn backend(&self) -> Share {

@@ -12,6 +12,7 @@ fn evidence() -> Evidence {
     Evidence {
         cycles: Interval::exact(100.0),
         retiring: Ok(Interval::exact(10.0)),
+        contention: None,
         mispredicted: Mispredicted::default(),
         isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }),
         other_values: false,

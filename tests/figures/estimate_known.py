@@ -4,7 +4,8 @@
   CARGO_PROFILE_DEV_DEBUG=0 cargo build && python3 tests/figures/estimate_known.py --tool target/debug/tdtool --set seen
 
 Labels are in tests/figures/estimate_labels.csv, written before the first run; programs in tests/figures/programs/estimate.c
-and flat.c (judged as a whole), and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged. Where a program has a control, which does the same work without the bottleneck, the true share of the
+and flat.c (judged as a whole), and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged;
+those of the set "contention" in contention.c, by the kind of contention that has most of the time, if one has 5 % of it. Where a program has a control, which does the same work without the bottleneck, the true share of the
 bottleneck is 1 - (time of the control) / (time of the program).
 """
 
@@ -20,9 +21,11 @@ from common import arguments, need, rows, table
 SOURCE = "tests/figures/programs/estimate.c"
 SYSTEM = "tests/figures/programs/system.c"
 FLAT = "tests/figures/programs/flat.c"
+CONTENTION = "tests/figures/programs/contention.c"
 LABELS = "tests/figures/estimate_labels.csv"
 OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-vectorize", "-msse4.2"]
 PARTS = ["retiring", "bad_speculation", "fetch_bandwidth", "fetch_latency", "core_bound", "memory_bound", "unexplained"]
+KINDS = ["contested_accesses", "false_sharing", "lock_latency"]
 # Phases of a mixture: program, function, part.
 CHAIN, BRANCH = ("fp_chain", "k_fpchain", "core_bound"), ("misp50", "k_branch", "bad_speculation")
 CHASE, GATHER = ("dram_chase", "k_chase", "memory_bound"), ("dram_gather", "k_gather", "memory_bound")
@@ -90,6 +93,40 @@ def system(args, folder):
     table(["program", "label", "verdict", "% of the wall time"], body)
 
 
+def contention(args, folder):
+    """Prints the programs whose threads contend, and their controls."""
+    program, body, verdicts = f"{folder}/contention", [], []
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", "-o", program, CONTENTION], check=True)
+    for label in rows(LABELS):
+        kind = label["program"]
+        if label["set"] != args.set or args.only and kind not in args.only.split(","):
+            continue
+        document, error = estimate(args.tool, [program, kind, "normal", str(args.size)], folder, args.globals.split())
+        if document is None:
+            body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[-1]])
+            continue
+        if args.keep:
+            os.makedirs(args.keep, exist_ok=True)
+            with open(f"{args.keep}/{kind}.json", "w") as file:
+                json.dump(document, file)
+        # The part of the program is of the covered time.
+        parts = {part: document["program"]["parts"].get(part) for part in KINDS}
+        values = {part: found["value"] for part, found in parts.items() if found}
+        most = max(values, key=values.get, default=None)
+        found = most if most and values[most] >= 0.05 else "none"
+        true = cause(program, kind, args.size) if label["bottleneck"] != "none" else 0.0
+        verdicts.append("right" if found == label["bottleneck"] else "unnamed" if found == "none" else "WRONG")
+        part = parts.get(found)
+        of = f"{100 * part['value']:.0f} ({100 * part['low']:.0f}-{100 * part['high']:.0f})" if part else ""
+        lines = document.get("contended_lines", [])
+        body.append([kind, label["bottleneck"], verdicts[-1], f"{100 * true:.0f}", of,
+                     " ".join(f"{line['place']}:{line['contention']}" for line in lines[:2]),
+                     " ".join(f"{run['run']}:{run['seconds']:.1f}" for run in document["runs"])])
+        print(*body[-1], sep=" | ", flush=True, file=sys.stderr)
+    table(["program", "label", "verdict", "true %", "estimated %", "lines", "runs"], body)
+    print(f"\nright {verdicts.count('right')}, unnamed {verdicts.count('unnamed')}, wrong {verdicts.count('WRONG')} of {len(verdicts)}")
+
+
 def shown(row):
     """Parts of a row in per cent."""
     return " ".join(f"{100 * row['parts'][part]['value']:.0f}" for part in PARTS)
@@ -99,18 +136,20 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--set", default="seen", help="seen, aside, flat, built-in or system (default seen)")
+    parser.add_argument("--set", default="seen", help="seen, aside, flat, built-in, system or contention (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
     parser.add_argument("--global", dest="globals", default="", metavar="TEXT",
                         help="options of every command, such as --global=--no-table")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
-    need(args.tool, SOURCE, SYSTEM, FLAT, LABELS)
+    need(args.tool, SOURCE, SYSTEM, FLAT, CONTENTION, LABELS)
     body, verdicts, off = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         if args.set == "system":
             return system(args, folder)
+        if args.set == "contention":
+            return contention(args, folder)
         program = f"{folder}/estimate"
         subprocess.run(["gcc", *OPTIONS, "-o", program, SOURCE, "-lm"], check=True)
         for label in rows(LABELS):

@@ -8,6 +8,7 @@ mod command;
 pub mod compared;
 mod counts;
 mod estimate;
+mod estimate_contention;
 mod estimate_values;
 mod estimate_windows;
 mod exports;

@@ -87,7 +87,8 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         (None, false) => {
             // A text leaves standard output to the command, a document takes it.
             let stdout = pmu::Stdout::beside(args.file().is_none() && !args.is_beside());
-            let command = Command { argv: args.command.clone(), stdout, ..Command::default() }.run_again();
+            let command =
+                Command { argv: args.command.clone(), stdout, ..Command::default() }.run_again();
             let (counts, code) = counts(&settings, command)?;
             if counts.interrupted.is_some() {
                 message::note("interrupted: no advice; what was counted until then:");

@@ -204,6 +204,9 @@ fn further(row: &Row) -> Option<Step> {
         Some(Part::MemoryBound) if !row.parts.is_mostly_l1() => {
             "which loads miss, and where their data is"
         }
+        Some(Part::ContestedAccesses | Part::FalseSharing | Part::LockLatency) => {
+            "which lines threads share"
+        }
         Some(Part::Retiring) => "which ports its instructions use",
         Some(Part::FetchBandwidth) => "what holds the front end up",
         Some(Part::FetchLatency) => "how large the hot code is",

@@ -222,6 +222,7 @@ fn whole(error: &Error) -> String {
 pub(super) fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
     (document.loads, document.stores) = (found.rows, found.stores);
     document.allocation_sites = found.allocation_sites;
+    document.contended_lines = found.contended;
     document.timer = found.timer;
     document.cost.extend(found.cost);
     document.notes.extend(found.notes);

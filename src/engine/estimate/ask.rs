@@ -72,7 +72,7 @@ pub(super) struct Clock {
 /// Functions are analysed until they hold this share of the samples in user code.
 const SHARE: f64 = 0.97;
 /// The most functions that are analysed.
-const MOST: usize = 60;
+pub(super) const MOST: usize = 60;
 
 /// The functions of a profile.
 pub(super) struct Functions {
@@ -80,6 +80,8 @@ pub(super) struct Functions {
     pub hot: Hottest,
     /// Their control flow, where it is known and a path leads to their file.
     pub flows: Vec<Option<Arc<Flow>>>,
+    /// Processor time in seconds, where threads ran at the same time.
+    pub parallel: Option<f64>,
     /// Share of the kernel.
     pub kernel: f64,
     /// Other functions, if these are too many to analyse each.
@@ -121,7 +123,7 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
     }
     let most = held < SHARE * user;
     let few = most.then(|| few::choose(profile, &mut hot, &mut flows)).flatten();
-    Functions { hot, flows, kernel, few }
+    Functions { hot, flows, parallel: None, kernel, few }
 }
 
 /// Most measurements of the core clock until nothing else runs.

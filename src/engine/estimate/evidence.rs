@@ -8,14 +8,15 @@ use super::further::{Counted, Uncounted};
 use super::isolated::{Found, Unmeasured};
 use super::latency::{self, Accesses};
 use super::pieces::{Function, Kind, PieceOf};
+use super::pinned;
 use crate::steps::Places;
-use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
+use estimate::{Contention, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
 use report::documents::count::Modelled;
 use report::documents::estimate::Values;
-use report::documents::evidence::Tail;
+use report::documents::evidence::{Pinned, Tail};
 use std::fmt;
 use std::path::Path;
 
@@ -48,6 +49,8 @@ pub(super) struct Context<'a> {
     pub loads_of: Places,
     /// Where what mispredicted indirect calls cost is sampled.
     pub callee_costs: CalleeCosts,
+    /// A run on one CPU.
+    pub pinned: Option<Pinned>,
     /// Functions with few samples each.
     pub tail: Option<Tail>,
 }
@@ -64,6 +67,7 @@ impl<'a> Context<'a> {
             footprint: Footprint::default(),
             loads_of: Places::default(),
             callee_costs: CalleeCosts::default(),
+            pinned: None,
             tail: None,
         }
     }
@@ -99,9 +103,10 @@ impl<'a> Context<'a> {
         };
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         let fetch = self.footprint.cost(at);
+        let cycles = Interval::relative(self.shared.cycles * share, error);
         Evidence {
-            cycles: Interval::relative(self.shared.cycles * share, error)
-                .widened(self.shared.clock.error),
+            contention: self.contention(at, cycles),
+            cycles: cycles.widened(self.shared.clock.error),
             retiring: self
                 .retiring(at)
                 .map(|one| one.widened(self.entries_error))
@@ -118,6 +123,17 @@ impl<'a> Context<'a> {
             fetch: fetch.caches,
             translation: fetch.translation,
         }
+    }
+
+    /// What contention for cache lines costs of the sampled cycles of a piece.
+    fn contention(&self, at: PieceOf, cycles: Interval) -> Option<Contention> {
+        let run = self.pinned.as_ref().filter(|run| run.failed.is_none())?;
+        let lines = &self.counted.count.contended_lines;
+        let kind = pinned::kind(lines, &at.function.module, &pinned::around(at))?;
+        let samples = pinned::samples(run, at.function, &at.piece.blocks);
+        let all = run.task * self.shared.clock.ghz * 1e9;
+        let cycles = pinned::cost(cycles, run, all, samples)?;
+        Some(Contention { cycles, by: pinned::contending(kind) })
     }
 
     fn loads(&self, at: PieceOf, is_loop: bool) -> Result<Loads, NoLoads> {

@@ -1,6 +1,7 @@
 //! Makes the further runs of the command, with their counts by module and address.
 
 use super::ask::{EstimateAsk, Functions};
+use super::pinned;
 use crate::count::{CountAsk, First};
 use crate::hot::hottest::Hottest;
 use crate::steps::Places;
@@ -9,6 +10,7 @@ use probe::bursts::Spread;
 use report::documents::Purpose;
 use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};
 use report::documents::estimate::Run;
+use report::documents::evidence::{Pinned, Why};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
@@ -33,6 +35,8 @@ pub(super) struct Further {
     hot: Option<Hottest>,
     /// Runs for values.
     pub values: Option<Run>,
+    /// A run on one CPU.
+    alone: Option<Run>,
     /// The signal that interrupted one.
     pub interrupted: Option<i32>,
 }
@@ -62,7 +66,7 @@ impl Further {
         let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
         let hot = found.few.as_ref().map(|_| found.hot.clone());
-        Ok(Self { ask, signals, first, hot, values: None, interrupted })
+        Ok(Self { ask, signals, first, hot, values: None, alone: None, interrupted })
     }
 
     /// Records mispredictions, of functions that begin in some code, if that is given.
@@ -123,6 +127,20 @@ impl Further {
         Ok(())
     }
 
+    /// Samples a run on one CPU; the sampled one took `task` seconds of processor time and ended so.
+    pub fn pinned(&mut self, ask: &EstimateAsk, task: f64, exit: Option<pmu::Exit>) -> Pinned {
+        let found = pinned::run(ask, (task, exit), &self.signals, &mut self.interrupted);
+        let whole = |error: tma::Error| match error.cause() {
+            Some(cause) => Why(format!("{error}: {cause}")),
+            None => Why(error.to_string()),
+        };
+        let failed = |error| Pinned { failed: Some(whole(error)), ..Pinned::default() };
+        let found = found.unwrap_or_else(failed);
+        let run = Run { run: Purpose::Pinned, seconds: found.seconds };
+        self.alone = (found.seconds > 0.0).then_some(run);
+        found
+    }
+
     /// The signals that end a run, or a measurement.
     pub fn signals(&self) -> &Signals {
         &self.signals
@@ -159,7 +177,7 @@ impl Further {
     pub fn runs(&self) -> Vec<Run> {
         let probed = self.counts().cost.iter().filter(|cost| cost.run != Purpose::Samples);
         let probed = probed.map(|cost| Run { run: cost.run, seconds: cost.seconds });
-        probed.chain(self.values.clone()).collect()
+        probed.chain(self.alone.clone()).chain(self.values.clone()).collect()
     }
 
     /// Processor time of a live process in the counted window.

@@ -13,8 +13,8 @@ use profile::hot::Annotated;
 use report::documents::Report;
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
-    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, Tail,
-    To, Why,
+    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Pinned, Records, SCHEMA,
+    Sampled, Tail, To, Why,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ pub(super) struct Recorded {
     pub places: Places,
     /// Nothing was left that loads could explain.
     pub is_explained: bool,
+    /// A run on one CPU.
+    pub pinned: Option<Pinned>,
     /// Functions with few samples each.
     pub tail: Option<Tail>,
 }
@@ -145,6 +147,7 @@ pub(super) fn kept(
             None => of.counted.count.clone(),
         },
         tail: of.recorded.tail.clone(),
+        pinned: of.recorded.pinned.clone(),
         isolated: alone(known.functions, of.isolated),
         recorded: records(of.recorded),
         runs: document.runs.clone(),

@@ -11,6 +11,7 @@
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
 //! | `isolated` | loops and blocks measured in isolation, or why not |
+//! | `pinned` | a run on one CPU: what contention for cache lines costs |
 //! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `evidence` | everything known of a piece |
@@ -41,6 +42,7 @@ mod known;
 mod latency;
 mod listing;
 mod pieces;
+mod pinned;
 mod pooled;
 mod recording;
 mod redacted;
@@ -118,8 +120,11 @@ pub fn estimate(
     let core = &*ask.model.core;
     let (width, clock) = (width(&ask.model.core)?, clock_of(&ask.model)?);
     let ghz = clock.ghz;
-    let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
     let task = report.software.get("task_clock_ms").copied().flatten();
+    let parallel = pinned::parallel(profile.threads(), task.map(|ms| ms / 1e3), sampled);
+    let parallel = parallel.filter(|_| ask.process.is_none());
+    let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
+    let found = Functions { parallel, ..found };
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);
     let samples = found.hot.samples;

@@ -50,6 +50,7 @@ pub(super) fn evidence(of: &Tail, context: &Context) -> Vec<Evidence> {
             unknown: unknown
                 .map(|(most, why)| (most * (1.0 + context.entries_error), Reason::given(why))),
         },
+        contention: None,
         isolated: Err(Reason::given(Unmeasured::FewBlocks)),
         other_values: false,
         divisions: Divisions::Unknown,

@@ -9,6 +9,7 @@ use super::groups::{Waits, group_time, sum_calls};
 use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
+use super::pinned;
 use super::pooled::evidence;
 use super::rows;
 use super::tail::Pooled;
@@ -76,7 +77,8 @@ impl Known<'_> {
         let branches = self.branches(&Counted::new(further.counts()));
         let is_command = self.ask.process.is_none();
         let windows = is_command && further.is_one_process() && spread(times.plain, 1).is_some();
-        let left = Left { branches, loads: true, windows, ..Left::default() };
+        let pinned = self.found.parallel.is_some() && further.is_one_process();
+        let left = Left { branches, loads: true, windows, pinned, ..Left::default() };
         let again = Left { counts: 1, ..left };
         let all = again.seconds(times) + times.counted;
         if is_command && all <= most(times.plain) { again } else { left }
@@ -134,6 +136,14 @@ impl Known<'_> {
             self.pool(&mut of, further);
             after(further, &of);
         }
+        left.loads = false;
+        if left.pinned && self.contends(further) && !further.is_interrupted() {
+            progress.begin("samples on one CPU", left);
+            of.pinned =
+                self.found.parallel.map(|task| further.pinned(self.ask, task, self.found.hot.exit));
+            after(further, &of);
+        }
+        left.pinned = false;
         if is_part {
             document.notes.push(PART.to_owned());
         }
@@ -192,6 +202,16 @@ impl Known<'_> {
         let pool = self.pooled.zip(of.tail.as_ref());
         let pool = pool.map(|(pooled, tail)| Pool::of(pooled, tail, &context));
         unexplained(&context, (self.functions, isolated), pool, time)
+    }
+
+    /// Whether much of the time is of code that accesses lines for which threads contend.
+    fn contends(&self, further: &Further) -> bool {
+        let lines = &further.counts().contended_lines;
+        let pieces = self.functions.iter().flat_map(Function::pieces);
+        let own = pieces
+            .filter(|at| pinned::kind(lines, &at.function.module, &pinned::around(*at)).is_some());
+        let own: u64 = own.map(|at| at.piece.samples).sum();
+        own as f64 > WORTH * self.shared.samples as f64
     }
 
     /// Whether mispredictions can matter.

@@ -11,7 +11,7 @@ use tma::{Error, Result};
 const SHORTEST: usize = 4;
 
 /// Members whose texts are fixed words or addresses, whatever a program and its functions are called.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 22] = [
     "schema",
     "tool",
     "kind",
@@ -21,6 +21,7 @@ const WORDS: [&str; 21] = [
     "run",
     "timer",
     "bound",
+    "contention",
     "how",
     "probe",
     "level",
@@ -113,6 +114,7 @@ pub fn redacted(evidence: &Evidence) -> Result<Evidence> {
     for row in count.loads.iter_mut().chain(&mut count.stores) {
         (row.field, row.memory) = (None, None);
     }
+    count.contended_lines.iter_mut().for_each(|line| line.place.clear());
     let names = names(evidence);
     let arguments = |of: &[String]| of.iter().take(1).map(|_| "program".to_owned()).collect();
     bare.command = arguments(&evidence.command);

@@ -77,7 +77,11 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let functions = functions.as_slice();
     let known =
         Known { shared: &shared, found: &found, functions, pooled: None, command, name, ask: &ask };
-    let of = Recorded { tail: evidence.tail.clone(), ..recorded(&evidence.recorded) };
+    let of = Recorded {
+        tail: evidence.tail.clone(),
+        pinned: evidence.pinned.clone(),
+        ..recorded(&evidence.recorded)
+    };
     let samples = evidence.samples.samples;
     let mut listed = |module: &str, start: u64| {
         let is_it = |one: &&Function| {
@@ -127,7 +131,7 @@ fn hot(of: &Sampled) -> Functions {
         seconds: of.seconds,
         ..Hottest::default()
     };
-    Functions { hot, flows: Vec::new(), kernel: of.kernel, few: None }
+    Functions { hot, flows: Vec::new(), parallel: None, kernel: of.kernel, few: None }
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
@@ -210,6 +214,7 @@ fn recorded(of: &Records) -> Recorded {
         recorded: Wanted { branches: of.branches.1, loads: of.loads.1 },
         places: Arc::new(places.collect()),
         is_explained: of.is_explained,
+        pinned: None,
         tail: None,
     }
 }

@@ -22,6 +22,15 @@ fn usual(part: Part) -> &'static str {
         Part::CoreBound => "goes to ports or dependencies",
         Part::L1Bound => "goes to loads that wait for L1 or for earlier stores",
         Part::MemoryBound => "goes to loads and stores beyond L1",
+        Part::ContestedAccesses => {
+            "goes to lines that threads take from each other (contested accesses)"
+        }
+        Part::FalseSharing => {
+            "goes to lines in which threads write different bytes (false sharing)"
+        }
+        Part::LockLatency => {
+            "goes to locked instructions on lines that threads share (lock latency)"
+        }
         Part::Unexplained => "is not explained",
         child => child.parent().map_or("", usual),
     }
@@ -83,6 +92,9 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         let memory = parts.memory_bound.value;
         let l1 = parts.get(Part::L1Bound).map_or(0.0, |share| share.value);
         let why = match part {
+            Part::MemoryBound if parts.mostly_contended().is_some() => {
+                cause(parts.mostly_contended().unwrap_or(part), grounds)
+            }
             Part::MemoryBound if l1 >= NEARLY * memory => cause(Part::L1Bound, grounds),
             Part::MemoryBound if l1 >= (1.0 - NEARLY) * memory => {
                 format!("goes to loads and stores ({:.0} % of its time in L1)", 100.0 * l1)
@@ -210,6 +222,7 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
         Part::MemoryBound => count(&["--loads"]),
         Part::Unexplained => count(&["--loads", "--branches"]),
         Part::FetchLatency => format!("tdtool count --hot {of}"),
+        Part::ContestedAccesses | Part::FalseSharing | Part::LockLatency => count(&["--loads"]),
         Part::FetchBandwidth => block(&["--verbose"]),
         Part::Retiring => block(&["--ports"]),
         _ => block(&[]),

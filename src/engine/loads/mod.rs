@@ -2,6 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `contention` | the cache lines that threads contend for |
 //! | `sites` | the loads and stores of the blocks that are entered most often, and a run that times loads |
 //! | `heap` | where the memory was allocated |
 //!
@@ -10,6 +11,7 @@
 //! Each kind of record has a run of its own: probes of one would be part of what the other sees. The run here records
 //! addresses and values of loads, addresses of stores, and what memory is allocated meanwhile.
 
+mod contention;
 mod heap;
 mod sites;
 
@@ -25,8 +27,8 @@ use probe::facts::Function;
 use probe::plan::{Request, What};
 use report::documents::Purpose;
 use report::documents::count::{
-    AllocationSite, Cost, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory, LoadRow,
-    TimerRow,
+    AllocationSite, ContendedLine, Cost, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
+    LoadRow, TimerRow,
 };
 use sites::{Latencies, NoLatencies, Site, Sites, Timing};
 use std::collections::{BTreeMap, HashMap};
@@ -39,6 +41,8 @@ pub(crate) struct Loads {
     pub rows: Vec<LoadRow>,
     /// The stores, which are not timed.
     pub stores: Vec<LoadRow>,
+    /// The cache lines that threads contend for.
+    pub contended: Vec<ContendedLine>,
     /// Where the memory that they read was allocated.
     pub allocation_sites: Vec<AllocationSite>,
     /// The latencies that theirs were compared with.
@@ -134,7 +138,9 @@ impl Asked {
         timed: Option<Result<Latencies, NoLatencies>>,
     ) -> Loads {
         let mut notes = self.sites.notes();
-        let (classes, heap) = classes(&mut self.sites, self.allocators.as_ref(), recorded);
+        let of = observed(&mut self.sites, recorded);
+        let (classes, heap) = classes(&mut self.sites, &of, self.allocators.as_ref(), recorded);
+        let contended = contention::lines(functions, &self.sites.read(), recorded, &of);
         notes.extend(heap.notes);
         let timed = timed.and_then(|timed| {
             let found = timed.map_err(|why| notes.push(format!("latencies: {why}")));
@@ -147,7 +153,7 @@ impl Asked {
         let timer = timed.and_then(timer);
         let allocation_sites = heap.sites;
         let (cost, interrupted) = (Vec::new(), recorded.interrupted);
-        Loads { rows: loads, stores, allocation_sites, timer, cost, notes, interrupted }
+        Loads { rows: loads, stores, contended, allocation_sites, timer, cost, notes, interrupted }
     }
 }
 
@@ -159,12 +165,8 @@ const SHORT: Pace = Pace { pause: 4.0, ..PACE };
 /// are 8 MiB apart (glibc's default).
 const STACK: u32 = 9;
 
-/// The classes of the loads, and what memory they read.
-fn classes(
-    sites: &mut Sites,
-    allocators: Option<&Allocators>,
-    recorded: &Recorded,
-) -> (Vec<Option<Classified>>, Found) {
+/// The site of each observed instruction; sites note why they were not observed.
+fn observed(sites: &mut Sites, recorded: &Recorded) -> Vec<Option<usize>> {
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();
@@ -179,12 +181,23 @@ fn classes(
             all[*site].refused = Some(why.to_string());
         }
     }
+    of
+}
+
+/// The classes of the loads, and what memory they read; `of` has the sites of observed instructions.
+fn classes(
+    sites: &mut Sites,
+    of: &[Option<usize>],
+    allocators: Option<&Allocators>,
+    recorded: &Recorded,
+) -> (Vec<Option<Classified>>, Found) {
+    let all = sites.all();
     let loads: Vec<Load> = all
         .iter()
         .map(|site| Load { width: site.load.width, origins: site.origins.clone() })
         .collect();
-    let heap = allocators.map(|all| found(recorded, &of, all)).unwrap_or_default();
-    (classify(&loads, &events(recorded, &of)), heap)
+    let heap = allocators.map(|all| found(recorded, of, all)).unwrap_or_default();
+    (classify(&loads, &events(recorded, of)), heap)
 }
 
 /// The executions of each thread and function in each burst: other functions' are not needed to tell

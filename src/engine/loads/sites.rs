@@ -113,7 +113,8 @@ impl Sites {
         }
         for (at, why) in refused {
             let Some(executions) = entries(at) else { continue };
-            let load = Load { at, width: 0, untimed: Some(why) };
+            let untimed = Some(why);
+            let load = Load { at, width: 0, is_written: false, is_locked: false, untimed };
             all.push(Site {
                 function: number,
                 load,

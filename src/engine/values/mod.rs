@@ -228,7 +228,11 @@ mod tests {
 
     #[test]
     fn places_by_the_mappings() {
-        let region = |range: std::ops::Range<u64>, of: &str| Region { range, of: of.to_owned() };
+        let region = |range: std::ops::Range<u64>, of: &str| Region {
+            range,
+            of: of.to_owned(),
+            in_file: None,
+        };
         let memory = [
             region(0x40_0000..0x40_1000, "/bin/a"),
             region(0x50_0000..0x52_1000, "[heap]"),

@@ -39,6 +39,8 @@ pub(super) struct Gate {
     /// The first N requests may have a record quota.
     quotas: u32,
     refill: Instant,
+    /// Whether memory maps are read.
+    maps: bool,
     memory: Memory,
     pace: Pace,
     state: State,
@@ -55,6 +57,17 @@ pub(super) struct Gate {
     before: u64,
 }
 
+/// What is recorded beside single instructions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside {
+    /// The first so many requests may have a quota.
+    pub quotas: u32,
+    /// Memory maps.
+    pub maps: bool,
+    /// Calls.
+    pub logs: bool,
+}
+
 enum State {
     Open {
         since: Instant,
@@ -67,13 +80,14 @@ enum State {
 }
 
 impl Gate {
-    /// Opens the gate of an image, whose code has not run unless it is live. `quotas`: the first so
-    /// many requests may have a quota; `logs`: calls are logged.
-    pub fn new(shared: Arc<Shared>, image: Image, pace: Pace, quotas: u32, logs: bool) -> Self {
+    /// Opens the gate of an image, whose code has not run unless it is live.
+    pub fn new(shared: Arc<Shared>, image: Image, pace: Pace, beside: Beside) -> Self {
+        let Beside { quotas, maps, logs } = beside;
         let mut gate = Self {
             shared,
             quotas,
             refill: Instant::now(),
+            maps,
             memory: Memory::new(image.process),
             pace,
             state: State::Broken,
@@ -104,7 +118,7 @@ impl Gate {
 
     /// Updates the mappings of the process, for recorded addresses and logged calls.
     pub fn refresh(&mut self) {
-        if self.quotas > 0 {
+        if self.maps {
             self.memory.poll();
         }
         if let (Some(log), false) = (&mut self.log, self.has_ended) {
@@ -165,7 +179,7 @@ impl Gate {
     pub fn tick(&mut self, now: Instant) {
         self.refill_quotas(now);
         self.read_log();
-        if self.quotas > 0 {
+        if self.maps {
             self.memory.tick(now);
         }
         match self.state {
@@ -267,16 +281,16 @@ pub(super) struct Memory {
     process: i32,
     /// States since the last burst, oldest first.
     seen: Vec<Arc<Vec<Region>>>,
-    /// Bytes of zeros after the data of a file (.bss).
-    zeros: BTreeMap<String, u64>,
+    /// Data segments of files, by path.
+    files: BTreeMap<String, Data>,
     next: Instant,
     pause: Duration,
 }
 
 impl Memory {
     pub fn new(process: i32) -> Self {
-        let (seen, zeros) = (Vec::new(), BTreeMap::new());
-        Self { process, seen, zeros, next: Instant::now(), pause: FIRST }
+        let (seen, files) = (Vec::new(), BTreeMap::new());
+        Self { process, seen, files, next: Instant::now(), pause: FIRST }
     }
 
     /// Polls when the poll interval is over.
@@ -290,20 +304,24 @@ impl Memory {
     /// Polls the mappings, if the process still runs.
     pub fn poll(&mut self) {
         let mut all: Vec<Region> = Vec::new();
-        let mut data: Option<Mapping> = None;
+        let mut data: Option<(Mapping, Data)> = None;
         for mapping in mappings(self.process) {
             let (mut start, end) = (mapping.start, mapping.end);
-            let file = data.take().filter(|d| mapping.path.is_empty() && d.end == start);
-            if let Some(file) = file {
-                let zeros =
-                    *self.zeros.entry(file.path.clone()).or_insert_with(|| zeros(&file.path));
-                let split = start.saturating_add(zeros).min(end);
-                all.push(Region { range: start..split, of: file.path });
+            let file = data.take().filter(|(d, _)| mapping.path.is_empty() && d.end == start);
+            if let Some((file, of)) = file {
+                let split = start.saturating_add(of.zeros).min(end);
+                let in_file = Some(of.in_file(&file, start));
+                all.push(Region { range: start..split, of: file.path, in_file });
                 start = split;
             }
-            all.push(Region { range: start..end, of: mapping.path.clone() });
             let is_data = mapping.rights.contains('w') && mapping.path.starts_with('/');
-            data = is_data.then_some(mapping);
+            let of = is_data.then(|| {
+                let path = mapping.path.clone();
+                *self.files.entry(path).or_insert_with(|| Data::of(&mapping.path))
+            });
+            let in_file = of.map(|of| of.in_file(&mapping, start));
+            all.push(Region { range: start..end, of: mapping.path.clone(), in_file });
+            data = of.map(|of| (mapping, of));
         }
         all.retain(|region| !region.range.is_empty());
         if !all.is_empty() && self.seen.last().is_none_or(|last| **last != all) {
@@ -322,13 +340,31 @@ impl Memory {
     }
 }
 
-/// Bytes of whole pages by which a file's last segment is longer in memory than in the file.
-fn zeros(path: &str) -> u64 {
-    let Ok(file) = File::open(path) else { return 0 };
-    let Ok(layout) = Layout::read(&ReadCache::new(file)) else { return 0 };
-    layout.segments.iter().rfind(|segment| segment.writable).map_or(0, |segment| {
-        let pages = |range: Range<u64>| range.end.div_ceil(PAGE);
-        let more = pages(segment.memory()).saturating_sub(pages(segment.in_file()));
-        more.saturating_mul(PAGE)
-    })
+/// The data segment of a file: its last writable one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Data {
+    /// Bytes of whole pages by which it is longer in memory than in the file (.bss).
+    zeros: u64,
+    /// What its addresses (p_vaddr) are more than its offsets in the file.
+    more: u64,
+}
+
+impl Data {
+    fn of(path: &str) -> Self {
+        let Ok(file) = File::open(path) else { return Self::default() };
+        let Ok(layout) = Layout::read(&ReadCache::new(file)) else { return Self::default() };
+        let last = layout.segments.iter().rfind(|segment| segment.writable);
+        last.map_or_else(Self::default, |segment| {
+            let pages = |range: Range<u64>| range.end.div_ceil(PAGE);
+            let more = pages(segment.memory()).saturating_sub(pages(segment.in_file()));
+            let zeros = more.saturating_mul(PAGE);
+            Self { zeros, more: segment.address.wrapping_sub(segment.offset) }
+        })
+    }
+
+    /// The address (p_vaddr) of what is at `address` in a process, by a mapping of this data before it.
+    fn in_file(self, mapping: &Mapping, address: u64) -> u64 {
+        let offset = mapping.offset.wrapping_add(address.wrapping_sub(mapping.start));
+        offset.wrapping_add(self.more)
+    }
 }

@@ -1,6 +1,6 @@
 //! Probes for requests: an observer for every block with one.
 
-use super::gate::{Gate, Image};
+use super::gate::{Beside, Gate, Image};
 use super::heap::needs;
 use super::request::{Observed, Pace, Recorded};
 use crate::emit::{MOST_TIMED, count, countdown, most};
@@ -95,6 +95,12 @@ impl Observing {
         self.gates.iter_mut().rev().find(|gate| gate.image.process == process)
     }
 
+    fn beside(&self) -> Beside {
+        let quotas = self.quotas();
+        let has_addresses = self.observed.iter().any(|o| o.request.what == What::Address);
+        Beside { quotas, maps: quotas > 0 || has_addresses, logs: self.logs() }
+    }
+
     /// Whether calls are logged.
     fn logs(&self) -> bool {
         self.observed.iter().any(|o| matches!(o.request.what, What::Allocated { .. }))
@@ -159,8 +165,7 @@ impl Probes for Observing {
             self.start(shared);
             let image = Image { number: self.images, process, is_live: self.is_live };
             self.images += 1;
-            let (quotas, logs) = (self.quotas(), self.logs());
-            self.gates.push(Gate::new(Arc::clone(shared), image, self.pace, quotas, logs));
+            self.gates.push(Gate::new(Arc::clone(shared), image, self.pace, self.beside()));
         }
     }
 

@@ -51,7 +51,7 @@ pub struct Burst {
     /// Records in order of execution.
     pub records: Vec<Record>,
     /// Memory maps of the process around that time, latest first, each in order of address; only
-    /// with values of registers.
+    /// with addresses of loads and values of registers.
     pub memory: Vec<Arc<Vec<Region>>>,
     /// Number of calls logged at its begin and end ([`What::Allocated`](crate::plan::What)).
     pub logged: (u64, u64),
@@ -64,6 +64,8 @@ pub struct Region {
     pub range: Range<u64>,
     /// Path of the file, or a name such as `[heap]` and `[stack]`; empty for other anonymous memory.
     pub of: String,
+    /// The address of its begin in the file (p_vaddr), of data that the program may write.
+    pub in_file: Option<u64>,
 }
 
 /// A requested instruction.

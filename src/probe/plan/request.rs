@@ -104,6 +104,10 @@ pub struct Load {
     pub at: u64,
     /// Bytes that it loads.
     pub width: u32,
+    /// Whether it stores there, too.
+    pub is_written: bool,
+    /// Whether it is locked: it reads and writes at once.
+    pub is_locked: bool,
     /// Why it cannot be timed in isolation.
     pub untimed: Option<Unrecorded>,
 }
@@ -201,7 +205,15 @@ fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, Unrecorded
     refusal(access).map_or(Ok(()), Err)?;
     // For an instruction that also stores, a load from its address is timed before it.
     let untimed = instruction.has_lock_prefix().then_some(Unrecorded::Atomic);
-    Ok(Load { at: instruction.ip(), width: access.bytes, untimed })
+    // `xchg` with memory is locked without the prefix (Intel SDM, volume 3, 9.1.2.1).
+    let is_locked = untimed.is_some() || instruction.mnemonic() == Mnemonic::Xchg;
+    Ok(Load {
+        at: instruction.ip(),
+        width: access.bytes,
+        is_written: access.store,
+        is_locked,
+        untimed,
+    })
 }
 
 fn refusal(access: &Access) -> Option<Unrecorded> {

@@ -82,11 +82,13 @@ pub enum Purpose {
     Latencies,
     /// Outcomes of branches, addresses of loads and their latencies, in windows of one run.
     Windows,
+    /// Samples on one CPU, where threads cannot contend for cache lines.
+    Pinned,
     /// So many runs that ended where a loop was entered, for the values there.
     EndedForValues(usize),
 }
 
-const NAMED: [Purpose; 7] = [
+const NAMED: [Purpose; 8] = [
     Purpose::Samples,
     Purpose::Counts,
     Purpose::Branches,
@@ -94,6 +96,7 @@ const NAMED: [Purpose; 7] = [
     Purpose::Addresses,
     Purpose::Latencies,
     Purpose::Windows,
+    Purpose::Pinned,
 ];
 
 /// As in documents.
@@ -107,6 +110,7 @@ impl fmt::Display for Purpose {
             Self::Addresses => "addresses of loads",
             Self::Latencies => "latencies of loads",
             Self::Windows => "branches and loads in windows",
+            Self::Pinned => "samples on one CPU",
             Self::EndedForValues(runs) => return write!(f, "{runs} for values"),
         })
     }

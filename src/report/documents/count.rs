@@ -1,6 +1,7 @@
 //! Exact counts of chosen functions, and registers at the entries of their blocks: the document `tdtool.count/1`.
 
 mod branches;
+mod contention;
 mod loads;
 
 use super::command::{Exit, Purpose};
@@ -11,11 +12,13 @@ use tma::Address;
 use tma::error::{Error, Result};
 
 pub use ::loads::class::Kind;
+pub use ::loads::contention::Contention;
 pub use ::loads::latency::Level;
 pub use branches::{
     BranchKind, BranchRow, LoopRow, Mispredictions, Modelled, ModelledSource, PredictedReturn,
     PredictedTarget, Trips, TripsSource,
 };
+pub use contention::{ContendedAccess, ContendedLine};
 pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
     LoadRow, TimerRow,
@@ -56,6 +59,9 @@ pub struct Count {
     /// Stores, if loads were asked for: addresses only, without levels and latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<LoadRow>,
+    /// Cache lines that threads contend for, by the recorded addresses; those with most of them first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contended_lines: Vec<ContendedLine>,
     /// Registers at the entries of functions and loops, if asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueRow>,

@@ -2,7 +2,7 @@
 //! source lines of its code. Shares are from 0 to 1; addresses are p_vaddr, `0x…`.
 
 use super::command::Purpose;
-use super::count::LevelShare;
+use super::count::{ContendedLine, LevelShare};
 use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -79,6 +79,9 @@ pub struct Estimate {
     /// Assumptions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+    /// Cache lines that threads contend for, those with most recorded accesses first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contended_lines: Vec<ContendedLine>,
     /// Marked regions with samples, by region and thread (absent: all threads).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<RegionParts>,

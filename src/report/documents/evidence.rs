@@ -52,6 +52,9 @@ pub struct Evidence {
     pub isolated: Vec<Alone>,
     /// Recorded data.
     pub recorded: Records,
+    /// A run on one CPU, if threads contended for cache lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pinned>,
     /// Functions with few samples each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<Tail>,
@@ -218,6 +221,26 @@ pub struct Alone {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_up: Option<String>,
+}
+
+/// A run pinned to one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// Wall time.
+    pub seconds: f64,
+    /// Processor time in seconds.
+    pub task: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Share of them in the kernel.
+    pub kernel: f64,
+    /// Those of blocks, by file: first address and samples.
+    pub places: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Whether CPUs share a core, which slows threads, too.
+    pub smt: bool,
+    /// Why it does not tell what contention costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Why>,
 }
 
 /// Functions with few samples each, as one.

@@ -48,6 +48,7 @@ fn sets_have_fixed_words_in_counts() {
         (Purpose::Addresses, "addresses of loads"),
         (Purpose::Latencies, "latencies of loads"),
         (Purpose::Windows, "branches and loads in windows"),
+        (Purpose::Pinned, "samples on one CPU"),
         (Purpose::EndedForValues(3), "3 for values"),
     ]);
     both([

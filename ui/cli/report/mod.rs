@@ -295,7 +295,9 @@ fn followed(args: &ReportArgs, to_file: bool) -> Result<Followed> {
         (None, 0, false) if none && args.measure.duration.is_none() => {
             let beside = args.output.is_none() && args.format == Format::Text;
             let stdout = pmu::Stdout::beside(!to_file && !beside);
-            Ok(Followed::Command(Command { argv: args.command.clone(), stdout, ..Command::default() }.run_again()))
+            Ok(Followed::Command(
+                Command { argv: args.command.clone(), stdout, ..Command::default() }.run_again(),
+            ))
         }
         _ => Err(usage(
             "--regions follows the markers of a command from start to end, or of a process",

@@ -69,6 +69,9 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     more_in_json(out, document.loads.len().saturating_sub(MOST), "loads");
     sites(document, page, out);
     stores(document, page, out);
+    for line in document.contended_lines.iter().take(LINES) {
+        let _ = writeln!(out, "{}", line.text());
+    }
     let Some(timer) = &document.timer else { return };
     let caches: Vec<String> =
         timer.caches.iter().map(|one| format!("{} {:.1}", one.level, one.mean)).collect();
@@ -102,6 +105,8 @@ fn name(load: &LoadRow) -> String {
     elided(&demangle_short(&load.function), NAME)
 }
 
+/// Most contended lines in text.
+const LINES: usize = 3;
 /// Most stores in text.
 const STORES: usize = 10;
 

@@ -2,6 +2,7 @@
 
 use super::Renderer;
 use super::code::{at_head, share, short};
+use crate::documents::count::ContendedLine;
 use crate::documents::estimate::{Estimate, Parts, Row, Run, Share, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
@@ -16,6 +17,8 @@ const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 const ERROR: usize = 6;
 /// Rows of each kind, unless all are asked for.
 const ROWS: usize = 5;
+/// Contended lines that are shown.
+const LINES: usize = 3;
 /// Rows below this share are not shown.
 const LEAST: f64 = 0.01;
 /// Rows below this share have no sentence.
@@ -55,6 +58,15 @@ impl Renderer<'_> {
                     self.part_line(&format!("  {}", child.label()), part, letter)?;
                 }
             }
+        }
+        self.contended_lines(&estimate.contended_lines)
+    }
+
+    /// The cache lines that threads contend for.
+    fn contended_lines(&mut self, lines: &[ContendedLine]) -> std::fmt::Result {
+        let most = if self.style.verbose { usize::MAX } else { LINES };
+        for line in lines.iter().take(most) {
+            self.paragraph("  ", &line.text())?;
         }
         Ok(())
     }
