@@ -94,7 +94,7 @@ pub(super) fn run(
     let library = events::library();
     let mut sampler = Alone::new(&machine, &library, &live, &SampleAsk::default(), file.path())?;
     let begin = Instant::now();
-    let mut child = prepare(&pmu::Command { stdout_to_stderr: true, ..ask.command.clone() })?;
+    let mut child = prepare(&pmu::Command { stdout: pmu::Stdout::Dropped, ..ask.command.clone() })?;
     sampler.attach(child.pid)?;
     child.start()?;
     let longest = Duration::from_secs_f64(LONGEST * task + 1.0);
