@@ -8,7 +8,7 @@ use std::fmt;
 /// A line that passes between threads less often is handed over: one thread sets it up, another uses it.
 const HANDOVERS: u64 = 4;
 /// Share of locked accesses from which on they are what the line is shared for.
-const LOCKED: f64 = 0.1;
+const LOCKED: f64 = 0.01;
 
 /// How threads contend for a line that one of them writes: named as the nodes of Intel's tree, by what ends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -145,7 +145,7 @@ fn sampled(run: Pinned, file: &Temporary) -> Result<Pinned> {
         let Hot { path, blocks: own, .. } = Hot::of(&mut profile, number);
         places.entry(path.display().to_string()).or_default().extend(own);
     }
-    Ok(Pinned { samples: profile.samples, kernel: kernel_share(&profile), places, ..run })
+    Ok(Pinned { samples: profile.samples, kernel: kernel_share(&profile).max(0.0), places, ..run })
 }
 
 /// Why a run on one CPU does not tell what contention costs.
