@@ -248,6 +248,8 @@ pub enum Divisions {
     Absent,
     /// They take this share, 0 to 1, of what is Core Bound in isolation.
     Take(f64),
+    /// They take this share of it at least, by how long they occupy the divider.
+    AtLeast(f64),
     /// They take some of it, or none.
     Unknown,
 }

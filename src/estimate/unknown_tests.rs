@@ -147,7 +147,8 @@ fn divisions() -> impl Strategy<Value = Divisions> {
     prop_oneof![
         Just(Divisions::Absent),
         Just(Divisions::Unknown),
-        (0.0..=1.0_f64).prop_map(Divisions::Take)
+        (0.0..=1.0_f64).prop_map(Divisions::Take),
+        (0.0..=1.0_f64).prop_map(Divisions::AtLeast)
     ]
 }
 

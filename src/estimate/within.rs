@@ -102,6 +102,7 @@ impl Within<'_> {
                 Divisions::Absent => Interval::default(),
                 Divisions::Take(share) if share < 1.0 => Interval::new(share, BUSY * share, share),
                 Divisions::Take(share) => Interval::exact(share),
+                Divisions::AtLeast(share) => Interval::new(share, BUSY * share, 1.0),
                 Divisions::Unknown => Interval::new(0.0, 0.0, 1.0),
             };
             sum += excess;

@@ -77,6 +77,9 @@ fn core_bound_consists_of_the_divider_and_other_units() {
     let half = of(Divisions::Take(0.5));
     near(&half, Part::Divider, [0.1, 0.05, 0.1]);
     near(&half, Part::PortsUtilization, [0.1, 0.1, 0.15]);
+    let least = of(Divisions::AtLeast(0.5));
+    near(&least, Part::Divider, [0.1, 0.05, 0.2]);
+    near(&least, Part::PortsUtilization, [0.1, 0.0, 0.15]);
     let unknown = of(Divisions::Unknown);
     assert_eq!((unknown.get(Part::Divider), unknown.get(Part::PortsUtilization)), (None, None));
     let none = of(Divisions::Absent);

@@ -13,6 +13,8 @@ use tma::Core;
 
 /// Runs of the dependency analysis.
 const RUNS: u32 = 2;
+/// Share of the busiest port's cycles from which on divisions are what occupies it.
+const MOST: f64 = 0.5;
 /// Share of the busiest port's cycles from which on another is as busy.
 const AS_BUSY: f64 = 0.99;
 
@@ -23,14 +25,15 @@ pub(super) fn divisions(
     tables: &Tables,
 ) -> Divisions {
     let PieceOf { function, piece } = at;
-    let bound = found.as_ref().ok().and_then(|found| found.bound);
-    match bound {
+    let known = found.as_ref().ok();
+    let known = known.and_then(|found| Some((found.bound?, found.evidence.cycles.value)));
+    match known {
         _ if !at.divides() => Divisions::Absent,
-        Some(bound) if piece.kind != Kind::Rest => {
+        Some((bound, alone)) if piece.kind != Kind::Rest => {
             let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
             let code = path.iter().flat_map(|block| function.instructions(*block));
             let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
-            tables.of(&code, bound)
+            tables.of(&code, bound, alone)
         }
         _ => Divisions::Unknown,
     }
@@ -45,19 +48,25 @@ pub(super) struct Tables<'a> {
 
 impl Tables<'_> {
     /// The share that divisions have of what code is bound by: of the latency of its longest loop-carried dependency,
-    /// or of the busiest port.
-    fn of(&self, inside: &[&Inst], bound: Class) -> Divisions {
+    /// or of the busiest port. Where that is not decided, the cycles that they occupy a port of all `alone`: operands may
+    /// take longer than the table's.
+    fn of(&self, inside: &[&Inst], bound: Class, alone: f64) -> Divisions {
         let bytes: Vec<u8> = inside.iter().flat_map(|inst| inst.bytes.iter().copied()).collect();
         let Ok(code) = Code::of_bytes(&bytes, self.core.facts()) else {
             return Divisions::Unknown;
         };
         let divides = |number: usize| inside.get(number).is_some_and(|inst| inst.divides());
-        let share = match (bound, self.ports) {
-            (Class::Dependency, _) => self.of_chain(&code, &divides),
-            (Class::Ports, Some(ports)) => of_port(&code, ports, &divides),
+        let port = || of_port(&code, self.ports?, &divides);
+        let known = match bound {
+            Class::Dependency => self.of_chain(&code, &divides).map(Divisions::Take),
+            Class::Ports => port().map(|(share, _)| Divisions::Take(share)),
+            Class::Undecided => {
+                let busy = port().filter(|(share, _)| *share > MOST);
+                busy.map(|(share, cycles)| Divisions::AtLeast((share * cycles / alone).min(1.0)))
+            }
             _ => None,
         };
-        share.map_or(Divisions::Unknown, Divisions::Take)
+        known.unwrap_or(Divisions::Unknown)
     }
 
     fn of_chain(&self, code: &Code, divides: &dyn Fn(usize) -> bool) -> Option<f64> {
@@ -72,7 +81,8 @@ impl Tables<'_> {
     }
 }
 
-fn of_port(code: &Code, ports: &Ports, divides: &dyn Fn(usize) -> bool) -> Option<f64> {
+/// The share of divisions of the busiest port, and its cycles.
+fn of_port(code: &Code, ports: &Ports, divides: &dyn Fn(usize) -> bool) -> Option<(f64, f64)> {
     let uops = ports.uops(&code.instructions, &code.effects);
     let found = spread(&uops, ports.names().len());
     let own = |port: usize| -> f64 {
@@ -81,7 +91,8 @@ fn of_port(code: &Code, ports: &Ports, divides: &dyn Fn(usize) -> bool) -> Optio
     };
     let busiest = found.total.iter().enumerate();
     let busiest = busiest.filter(|(_, all)| **all > 0.0 && **all >= AS_BUSY * found.bound);
-    busiest.map(|(port, all)| own(port) / all).max_by(f64::total_cmp)
+    let shares = busiest.map(|(port, all)| (own(port) / all, *all));
+    shares.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]
@@ -96,7 +107,7 @@ mod tests {
         let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
         let inside: Vec<&Inst> = block.instructions.iter().collect();
         let tables = Tables { core: &core, ports: ports.as_ref(), latencies: &latencies };
-        tables.of(&inside, bound)
+        tables.of(&inside, bound, 34.0)
     }
 
     /// By hand, Zen 3: a division of 64 bits occupies its unit for 17 cycles, a multiplication for one.
@@ -117,6 +128,8 @@ mod tests {
         let Divisions::Take(share) = found(both, Class::Dependency) else { panic!("not known") };
         assert!((0.8..1.0).contains(&share), "{share}");
         assert_eq!(found("48 0f af f7", Class::Ports), Divisions::Take(0.0));
-        assert_eq!(found(alone, Class::Undecided), Divisions::Unknown);
+        // 17 of 34 cycles.
+        assert_eq!(found(alone, Class::Undecided), Divisions::AtLeast(0.5));
+        assert_eq!(found("48 0f af f7", Class::Undecided), Divisions::Unknown);
     }
 }

@@ -228,35 +228,30 @@ impl OwnValues {
     /// A piece with its values; or why there are none.
     fn of(&mut self, at: PieceOf, interrupt: &Interrupt) -> Result<Captured, Uncaptured> {
         let PieceOf { function, piece } = at;
-        let (blocks, head) = match piece.kind {
+        let head = match piece.kind {
             Kind::Rest => return Err(Uncaptured::Several),
-            Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
+            Kind::Block => piece.blocks[0],
             Kind::Loop(number) => {
                 let of = &function.flow.loops[number];
                 if !function.is_innermost(piece, of) {
                     return Err(Uncaptured::Outer);
                 }
-                (piece.blocks.clone(), of.head)
+                of.head
             }
         };
-        let code = code(function, blocks.clone());
         let head = function.range(head);
+        let (code, block) = code_of(function, piece, &head)?;
         bench::can_be_moved(&code, head.start).map_err(refused)?;
-        let bytes = piece_of(&code, &head).ok_or(Uncaptured::NoBytes)?;
-        let block = Block::decode(bytes).map_err(refused)?;
-        let block = match piece.kind {
-            Kind::Block => block.without_exit().map_err(refused)?.0,
-            _ => block,
-        };
+        let head = head.start..head.start + block.bytes.len() as u64;
         if self.left.is_zero() {
             return Err(Uncaptured::NoTime);
         }
         let region = code.iter().map(|(start, bytes)| *start..start + bytes.len() as u64).collect();
-        let around = Around { head, region, blocks: blocks.len() };
+        let around = Around { head, region, blocks: piece.blocks.len() };
         let snapshot = self.capture(Path::new(&function.module), &around, interrupt)?;
         let progress = interrupt.measurement.clone();
         let mut options = Options { budget: BUDGET, progress, ..Options::default() };
-        let subject = Subject { length: block.bytes.len(), code, whole: blocks.len() > 1 };
+        let subject = Subject { length: block.bytes.len(), code, whole: piece.blocks.len() > 1 };
         apply(&snapshot, subject, &mut options);
         Ok(Captured { block, options })
     }
@@ -289,10 +284,30 @@ fn refused(why: impl Display + Send + Sync + 'static) -> Uncaptured {
     Uncaptured::Code(Reason::given(why))
 }
 
+/// Code by p_vaddr.
+type CodeAt = Vec<(u64, Vec<u8>)>;
+
+/// What runs of a piece, and the block that it begins with: a block without the return or call that leaves it.
+fn code_of(
+    function: &Function,
+    piece: &Piece,
+    head: &std::ops::Range<u64>,
+) -> Result<(CodeAt, Block), Uncaptured> {
+    if piece.kind == Kind::Block {
+        let whole = Block::decode(&function.bytes(piece.blocks[0])).map_err(refused)?;
+        let block = whole.without_exit().map_err(refused)?.0;
+        return Ok((vec![(head.start, block.bytes.clone())], block));
+    }
+    let code = code(function, piece.blocks.clone());
+    let bytes = piece_of(&code, head).ok_or(Uncaptured::NoBytes)?;
+    let block = Block::decode(bytes).map_err(refused)?;
+    Ok((code, block))
+}
+
 /// The code of blocks: p_vaddr and bytes of each run of adjacent ones.
-fn code(function: &Function, mut blocks: Vec<usize>) -> Vec<(u64, Vec<u8>)> {
+fn code(function: &Function, mut blocks: Vec<usize>) -> CodeAt {
     blocks.sort_unstable_by_key(|block| function.range(*block).start);
-    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut parts = CodeAt::new();
     for block in blocks {
         let start = function.range(block).start;
         match parts.last_mut().filter(|(from, all)| from + all.len() as u64 == start) {

@@ -160,7 +160,8 @@ impl Grounds {
         }
         let bound = found.as_ref().ok().and_then(|found| found.bound);
         let own = divisions(at, found, &context.tables());
-        let is_division = matches!(own, Divisions::Take(share) if share > MOST);
+        let is_division =
+            matches!(own, Divisions::Take(share) | Divisions::AtLeast(share) if share > MOST);
         let (memory, walks) = context.named(at);
         Self { bound, is_division, memory, walks }
     }
