@@ -1,10 +1,11 @@
 //! Estimates of code that runs in isolation with the values of the program, or need not.
 
+use super::compiled;
 use super::estimate::is_sound;
-use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::trial::{Trial, assert_holds};
+use report::documents::estimate::Values;
 use serde_json::Value;
 
 /// Divisions whose operands decide on their time, and stores to more memory than any cache has.
@@ -35,12 +36,17 @@ fn dividers_run_with_values_of_the_program_and_stores_are_evidence() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, DIVIDE_AND_FILL, &[]) else { return };
     assert_holds("divisions have the program's values, stores are evidence", || {
-        let ran = report(&["--estimate", "--format", "json", "--", &program, "16"]);
+        let ran = super::report(&["--estimate", "--format", "json", "--", &program, "16"]);
         if ran.code() != Some(0) {
             return Trial::Unsettled(ran.stderr);
         }
         divided_and_filled(&ran.json()["estimate"])
     });
+}
+
+/// The values that a row was measured with in isolation, if it was.
+fn values(row: &Value) -> Option<Values> {
+    serde_json::from_value(row["isolated_with"].clone()).ok()
 }
 
 /// On a busy machine samples may be few, a block not be timed, and a run for values be given up.
@@ -53,16 +59,14 @@ fn divided_and_filled(estimate: &Value) -> Trial {
     let (Some(divide), Some(fill)) = (of("divide"), of("fill")) else {
         return Trial::Unsettled(format!("too few samples: {estimate:#}"));
     };
-    let (Some(with), Some(filled)) =
-        (divide["isolated_with"].as_str(), fill["isolated_with"].as_str())
-    else {
+    let (Some(with), Some(filled)) = (values(&divide), values(&fill)) else {
         return Trial::Unsettled(format!("not timed in isolation: {divide:#} {fill:#}"));
     };
-    if with.starts_with("made-up values: ") {
-        return Trial::Unsettled(with.to_owned());
+    if let Values::MadeUp(Some(why)) = with {
+        return Trial::Unsettled(why);
     }
-    assert_eq!(with, "the program's values", "{divide:#}");
-    assert!(filled.starts_with("made-up values"), "{fill:#}");
+    assert_eq!(with, Values::Own, "{divide:#}");
+    assert_ne!(filled, Values::Own, "{fill:#}");
     let runs = estimate["runs"].to_string();
     assert!(runs.contains("1 for values"), "{runs}");
     if !runs.contains("addresses of loads") {
@@ -101,7 +105,7 @@ fn calls_that_never_happen_do_not_keep_a_loop_of_divisions_from_being_known() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, CHECKED, &[]) else { return };
     assert_holds("the loop is measured with its values, and the divider is named", || {
-        let ran = report(&["--estimate", "--format", "json", "--", &program, "150000000"]);
+        let ran = super::report(&["--estimate", "--format", "json", "--", &program, "150000000"]);
         if ran.code() != Some(0) {
             return Trial::Unsettled(ran.stderr);
         }
@@ -115,7 +119,7 @@ fn divided(estimate: &Value) -> Trial {
     let Some(row) = own.next() else {
         return Trial::Unsettled(format!("no loop, or too few samples: {estimate:#}"));
     };
-    if row["isolated_with"] != "the program's values" {
+    if values(row) != Some(Values::Own) {
         return Trial::Unsettled(format!("not captured: {row:#}"));
     }
     is_sound(row);

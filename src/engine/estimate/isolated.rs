@@ -90,6 +90,8 @@ pub(super) enum Uncaptured {
     Lines(u64),
     /// It touches this many pages.
     Pages(usize),
+    /// With its values it takes this many times as long as in the program, where executions overlap.
+    Longer(f64),
     /// With its values, too, it has no time.
     Unmeasured(Unmeasured),
 }
@@ -147,6 +149,12 @@ impl fmt::Display for Uncaptured {
                 return write!(f, "the captured iterations touch {pages} pages, {SURELY} TLB");
             }
             Self::Unmeasured(why) => return why.fmt(f),
+            Self::Longer(times) => {
+                return write!(
+                    f,
+                    "with them it takes {times:.1} times as long as in the program, where executions overlap"
+                );
+            }
             Self::Several => "it is not one loop or block",
             Self::Outer => "it has inner loops",
             Self::NoBytes => "its bytes are not known",

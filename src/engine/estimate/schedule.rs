@@ -91,7 +91,8 @@ pub(super) fn isolation(
         let each = cycles * own_samples as f64 / (samples as f64 * entries.max(1.0));
         let has_runs = ask.process.is_none();
         if is_hot && has_runs && matter(piece_of, &found, each) && !interrupt.is_set() {
-            found = own.measured(&ask.model, piece_of, found, interrupt)?;
+            let made_up = MadeUp { found, in_program: each };
+            found = own.measured(&ask.model, piece_of, made_up, interrupt)?;
         }
         if interrupt.is_set() && found.is_err() {
             interrupted += 1;
@@ -151,6 +152,12 @@ pub(super) struct OwnValues {
     spent: Duration,
 }
 
+/// A measurement with made-up values, and the cycles of an entry in the program.
+pub(super) struct MadeUp {
+    pub found: Result<Found, Unmeasured>,
+    pub in_program: f64,
+}
+
 /// A block with its values, ready to be measured.
 struct Captured {
     block: Block,
@@ -165,6 +172,11 @@ fn matter(at: PieceOf, made_up: &Result<Found, Unmeasured>, cycles: f64) -> bool
         Err(_) => true,
     };
     is_slower || at.piece.paths.len() > 1 || at.divides()
+}
+
+/// Whether the captured execution takes longer than those of the program, which overlap, and than with made-up values.
+fn is_longer(own: &Isolated, made_up: &Isolated, in_program: f64) -> bool {
+    own.cycles.low > SLOWER * in_program && own.cycles.value > made_up.cycles.value
 }
 
 impl OwnValues {
@@ -194,9 +206,10 @@ impl OwnValues {
         &mut self,
         model: &CoreModel,
         at: PieceOf,
-        made_up: Result<Found, Unmeasured>,
+        made_up: MadeUp,
         interrupt: &Interrupt,
     ) -> Outcome<Result<Found, Unmeasured>> {
+        let MadeUp { found: made_up, in_program } = made_up;
         let without = |why: Uncaptured| match made_up.clone() {
             Ok(found) => Ok(Found { values: Values::MadeUp(Some(why.to_string())), ..found }),
             Err(reason) => Err(Unmeasured::Both(reason.into(), why.into())),
@@ -208,6 +221,9 @@ impl OwnValues {
         let measurement = Measurer::new(options, model).measure(&block, false)?;
         Ok(match (of(&measurement), &made_up) {
             (Err(why), _) => without(Uncaptured::Unmeasured(why)),
+            (Ok(own), Ok(known)) if is_longer(&own.evidence, &known.evidence, in_program) => {
+                without(Uncaptured::Longer(own.evidence.cycles.value / in_program))
+            }
             // The bound of several paths is known for the most frequent one only.
             (Ok(own), Ok(known)) if own.bound.is_none() => {
                 let mut found = known.clone();
