@@ -252,7 +252,7 @@ fn measured(
     code = by_event(&code, event);
     if outcome.interrupted.is_some() && code.estimate.take().is_some() {
         outcome.report.notes.push(match ask.target {
-            Target::Command => ENDLESS.to_owned(),
+            Target::Command => MAY_NOT_END.to_owned(),
             _ => "no estimated top-down: interrupted".to_owned(),
         });
     }
@@ -262,7 +262,7 @@ fn measured(
 }
 
 /// The command was interrupted: perhaps it does not end by itself.
-const ENDLESS: &str = "no estimated top-down: interrupted; --duration S estimates a command that does not end, in windows";
+const MAY_NOT_END: &str = "no estimated top-down: interrupted; --duration S estimates a command that does not end, in windows";
 
 /// The question about samples of this event.
 fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
