@@ -128,7 +128,7 @@ mod tests {
     /// Two threads in turn, each at its own address, so often.
     fn turns(addresses: [u64; 2], times: u32, is_locked: bool, writes: bool) -> Vec<Contention> {
         let one = |number: u32| {
-            access(number % 2, addresses[(number % 2) as usize], writes && number % 2 == 0)
+            access(number % 2, addresses[(number % 2) as usize], writes && number.is_multiple_of(2))
         };
         let found = contended((0..times).map(one), &|_| is_locked);
         found.iter().map(|of| of.contention).collect()

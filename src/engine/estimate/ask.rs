@@ -59,6 +59,9 @@ pub(super) struct Shared<'a> {
     pub penalty: Option<f64>,
 }
 
+/// Standard deviations of an interval.
+pub(super) const DEVIATIONS: f64 = 2.0;
+
 /// The core clock.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Clock {

@@ -1,6 +1,6 @@
 //! Everything known of a piece, in cycles of the whole run.
 
-use super::ask::Shared;
+use super::ask::{DEVIATIONS, Shared};
 use super::callees::{CalleeCosts, Calls, LONGEST, SHORTEST, most};
 use super::division::{Tables, divisions};
 use super::footprint::Footprint;
@@ -31,8 +31,6 @@ const EXTRA_SLOTS: f64 = 0.2;
 const OLDEST: &str = "ex_no_retire.load_not_complete";
 /// Relative error of the modelled cost of a misprediction (docs/results/accuracy.md).
 const PENALTY_ERROR: f64 = 0.15;
-/// Standard deviations of an interval.
-pub(super) const DEVIATIONS: f64 = 2.0;
 
 /// Facts that all pieces share, with the counts of runs.
 pub(super) struct Context<'a> {

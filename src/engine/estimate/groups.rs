@@ -318,6 +318,7 @@ mod tests {
         let alone =
             |cycles| Isolated { cycles: Interval::exact(cycles), bound: BoundBy::Core, loads: 0.0 };
         Evidence {
+            contention: None,
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),
             mispredicted: Mispredicted::default(),

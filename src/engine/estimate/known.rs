@@ -45,6 +45,25 @@ pub(super) struct Recorded {
     pub tail: Option<Tail>,
 }
 
+/// The note on what an interrupted estimate lacks: `left` of all hot loops and blocks were not measured in isolation.
+pub(super) fn missing(of: &Recorded, left: usize, all: usize) -> String {
+    let Recorded { wanted, recorded, .. } = of;
+    let lacks = [
+        (left > 0, format!("{left} of {all} hot loops and blocks in isolation")),
+        (wanted.branches && !recorded.branches, "mispredictions".to_owned()),
+        (wanted.loads && !recorded.loads, "latencies of loads".to_owned()),
+    ];
+    let lacks: Vec<String> =
+        lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    match lacks.is_empty() {
+        true => "interrupted: whether two runs do the same is not known".to_owned(),
+        false => format!(
+            "interrupted: not known are {}; what they would explain is unexplained",
+            lacks.join(", ")
+        ),
+    }
+}
+
 /// Inputs of the document, beside counts and measurements.
 pub(super) struct Known<'a> {
     pub shared: &'a Shared<'a>,

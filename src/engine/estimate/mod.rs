@@ -12,6 +12,7 @@
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
 //! | `isolated` | loops and blocks measured in isolation, or why not |
 //! | `pinned` | a run on one CPU: what contention for cache lines costs |
+//! | `contended` | contention in recorded addresses: its code, lines and notes |
 //! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `evidence` | everything known of a piece |
@@ -31,6 +32,7 @@
 
 mod ask;
 mod callees;
+mod contended;
 mod division;
 mod evidence;
 mod few;
@@ -65,14 +67,13 @@ use further::{Counted, Further};
 use isa::deps::Analyser;
 use isa::latency::Latencies;
 use isa::ports::Ports;
-use known::{Isolations, Known, Measured, Recorded, Shown, kept};
+use known::{Isolations, Known, Measured, Recorded, Shown, kept, missing};
 use listing::of_profile;
 use pieces::Function;
 use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
 use profile::event::EventKind;
 use profile::hot::Profile;
-use recording::missing;
 pub use redacted::redacted;
 pub use replay::replay;
 use report::documents::count::Count;

@@ -1,8 +1,7 @@
 //! A run of the command pinned to one CPU, where threads cannot contend for cache lines: the control of contention.
 //! What its code takes longer otherwise is what contention costs, where recorded addresses show any.
 
-use super::ask::{EstimateAsk, MOST};
-use super::evidence::DEVIATIONS;
+use super::ask::{DEVIATIONS, EstimateAsk, MOST};
 use super::pieces::{Function, Kind, PieceOf};
 use crate::hot::Temporary;
 use crate::hot::hottest::{Hot, kernel_share};

@@ -1,6 +1,7 @@
 //! Functions with few samples each → evidence of all of them as one, by the sample of their blocks, and its parts.
 
-use super::evidence::{Context, DEVIATIONS};
+use super::ask::DEVIATIONS;
+use super::evidence::Context;
 use super::footprint::Footprint;
 use super::groups::{ENOUGH, MORE};
 use super::isolated::{BLOCK_ERROR, Unmeasured};

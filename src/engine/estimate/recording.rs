@@ -3,13 +3,13 @@
 
 use super::ask::Progress;
 use super::callees;
+use super::contended;
 use super::evidence::Context;
 use super::further::{Counted, Further, Wanted};
 use super::groups::{Waits, group_time, sum_calls};
 use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
-use super::pinned;
 use super::pooled::evidence;
 use super::rows;
 use super::tail::Pooled;
@@ -137,7 +137,8 @@ impl Known<'_> {
             after(further, &of);
         }
         left.loads = false;
-        if left.pinned && self.contends(further) && !further.is_interrupted() {
+        let contends = contended::share(self, further.counts()) > WORTH;
+        if left.pinned && contends && !further.is_interrupted() {
             progress.begin("samples on one CPU", left);
             of.pinned =
                 self.found.parallel.map(|task| further.pinned(self.ask, task, self.found.hot.exit));
@@ -201,17 +202,15 @@ impl Known<'_> {
         context.callee_costs = sum_calls(&context, self.functions);
         let pool = self.pooled.zip(of.tail.as_ref());
         let pool = pool.map(|(pooled, tail)| Pool::of(pooled, tail, &context));
-        unexplained(&context, (self.functions, isolated), pool, time)
-    }
-
-    /// Whether much of the time is of code that accesses lines for which threads contend.
-    fn contends(&self, further: &Further) -> bool {
-        let lines = &further.counts().contended_lines;
-        let pieces = self.functions.iter().flat_map(Function::pieces);
-        let own = pieces
-            .filter(|at| pinned::kind(lines, &at.function.module, &pinned::around(*at)).is_some());
-        let own: u64 = own.map(|at| at.piece.samples).sum();
-        own as f64 > WORTH * self.shared.samples as f64
+        let mut found = unexplained(&context, (self.functions, isolated), pool, time);
+        let (locked, samples) = contended::locked(self.functions);
+        let share = samples as f64 / self.shared.samples.max(1) as f64;
+        if self.found.parallel.is_some() && share > WORTH {
+            found.share = found.share.max(share);
+            let places = Arc::make_mut(&mut found.places);
+            add(places, locked.iter().map(|(module, range)| (*module, range.clone())));
+        }
+        found
     }
 
     /// Whether mispredictions can matter.
@@ -242,25 +241,6 @@ impl Known<'_> {
         if let (Some(pooled), Some(tail)) = (self.pooled, &mut of.tail) {
             pooled.recorded(tail, &context);
         }
-    }
-}
-
-/// The note on what an interrupted estimate lacks: `left` of all hot loops and blocks were not measured in isolation.
-pub(super) fn missing(of: &Recorded, left: usize, all: usize) -> String {
-    let Recorded { wanted, recorded, .. } = of;
-    let lacks = [
-        (left > 0, format!("{left} of {all} hot loops and blocks in isolation")),
-        (wanted.branches && !recorded.branches, "mispredictions".to_owned()),
-        (wanted.loads && !recorded.loads, "latencies of loads".to_owned()),
-    ];
-    let lacks: Vec<String> =
-        lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
-    match lacks.is_empty() {
-        true => "interrupted: whether two runs do the same is not known".to_owned(),
-        false => format!(
-            "interrupted: not known are {}; what they would explain is unexplained",
-            lacks.join(", ")
-        ),
     }
 }
 

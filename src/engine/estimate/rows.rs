@@ -2,6 +2,7 @@
 //! same.
 
 use super::ask::Functions;
+use super::contended;
 use super::evidence::Context;
 use super::footprint::Footprint;
 use super::groups::{Group, Groups, Waits, group_time, sum_calls};
@@ -9,14 +10,10 @@ use super::isolated::{Found, NOT_MEASURED, Unmeasured};
 use super::known::{Isolations, Known, Measured, Recorded};
 use super::listing::{self, Listed};
 use super::pieces::{Function, Kind, PieceOf};
-use super::pinned;
 use super::pooled;
 use super::words::{Grounds, Place, Runs, next, sentence};
-use estimate::{Evidence, Interval, Part, Parts, Reason, bottleneck, divide_all};
-use report::documents::count::ContendedLine;
+use estimate::{Evidence, Interval, Parts, Reason, bottleneck, divide_all};
 use report::documents::estimate::{Bottleneck, Estimate, Row};
-use report::format::seconds;
-use tma::text::several;
 
 /// The limits of counts of a process.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
@@ -32,8 +29,8 @@ pub(super) fn evaluate(
 ) -> Groups {
     let (context, groups) = enter(document, known, of, code);
     document.notes.extend(notes(&context, document.deterministic));
-    document.notes.extend(waits(known, &context));
-    document.contended_lines = contended(&context, &document.program.parts);
+    document.notes.extend(contended::notes(&context, known.found.kernel));
+    document.contended_lines = contended::lines(&context, &document.program.parts);
     document.assumed.extend(assumed(&context, of.recorded));
     if known.ask.process.is_some() {
         document.notes.push(WINDOWS.to_owned());
@@ -91,33 +88,7 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
         "the runs differ: some entered blocks more often than others; shares are averages over all of them"
             .to_owned()
     });
-    let contended = context.pinned.as_ref().and_then(|run| run.failed.as_ref());
-    let contended = contended.map(|why| {
-        let lines = several(context.counted.count.contended_lines.len(), "cache line");
-        format!("threads contend for {lines}; what that costs is not known: {why}")
-    });
-    clock.into_iter().chain(differs).chain(contended).collect()
-}
-
-/// The time that threads wait for locks in the kernel.
-fn waits(known: &Known, context: &Context) -> Option<String> {
-    let task = context.shared.cycles / (context.shared.clock.ghz * 1e9);
-    let less = pinned::waited(context.pinned.as_ref()?, task, known.found.kernel)?;
-    Some(format!(
-        "on one CPU the command spends {} less in the kernel, {:.0} % of its processor time: its threads wait for locks",
-        seconds(less),
-        100.0 * less / task
-    ))
-}
-
-/// The lines that threads contend for, of kinds that cost something, as far as that is known.
-fn contended(context: &Context, parts: &Parts) -> Vec<ContendedLine> {
-    let is_known = context.pinned.as_ref().map(|run| run.failed.is_none());
-    let lines = context.counted.count.contended_lines.iter().filter(|line| match is_known {
-        Some(true) => parts.of(Part::contending(pinned::contending(line.contention))).value > 0.0,
-        is_known => is_known.is_some(),
-    });
-    lines.cloned().collect()
+    clock.into_iter().chain(differs).collect()
 }
 
 /// Assumptions.

@@ -1,9 +1,9 @@
 //! The counts of functions with few samples each → their sums, and blocks that stand for all: drawn in proportion to the
 //! µops that they retire, or to the most that their branches can be mispredicted. These are measured and recorded.
 
-use super::ask::{Interrupt, Shared};
+use super::ask::{DEVIATIONS, Interrupt, Shared};
 use super::callees::most;
-use super::evidence::{Branches, Context, DEVIATIONS, NoLoads};
+use super::evidence::{Branches, Context, NoLoads};
 use super::few::{Few, SEED};
 use super::footprint::{Footprint, lines_of};
 use super::further::Counted;

@@ -25,9 +25,7 @@ fn usual(part: Part) -> &'static str {
         Part::ContestedAccesses => {
             "goes to lines that threads take from each other (contested accesses)"
         }
-        Part::FalseSharing => {
-            "goes to lines in which threads write different bytes (false sharing)"
-        }
+        Part::FalseSharing => "goes to lines whose bytes threads divide (false sharing)",
         Part::LockLatency => {
             "goes to locked instructions on lines that threads share (lock latency)"
         }

@@ -1,0 +1,60 @@
+//! Contention for cache lines, as recorded addresses show it: its code, its lines, and notes on both.
+
+use super::evidence::Context;
+use super::known::Known;
+use super::pieces::Function;
+use super::pinned::{around, contending, kind, waited};
+use estimate::{Part, Parts};
+use report::documents::count::{ContendedLine, Count};
+use report::format::seconds;
+use std::ops::Range;
+use tma::text::several;
+
+/// The code with locked instructions, by file, and its samples. In isolation nobody contends for their lines, and what
+/// they take there may seem to explain them.
+pub(super) fn locked(functions: &[Function]) -> (Vec<(&str, Range<u64>)>, u64) {
+    let (mut found, mut samples) = (Vec::new(), 0);
+    for at in functions.iter().flat_map(Function::pieces) {
+        let blocks = at.piece.blocks.iter().filter(|block| at.function.has_locked(**block));
+        let before = found.len();
+        found.extend(blocks.map(|block| (at.function.module.as_str(), at.function.range(*block))));
+        samples += if found.len() > before { at.piece.samples } else { 0 };
+    }
+    (found, samples)
+}
+
+/// The share of the samples in code that accesses lines for which threads contend.
+pub(super) fn share(known: &Known, counts: &Count) -> f64 {
+    let lines = &counts.contended_lines;
+    let pieces = known.functions.iter().flat_map(Function::pieces);
+    let own = pieces.filter(|at| kind(lines, &at.function.module, &around(*at)).is_some());
+    own.map(|at| at.piece.samples as f64).sum::<f64>() / known.shared.samples.max(1) as f64
+}
+
+/// The lines that threads contend for, of kinds that cost something, as far as that is known.
+pub(super) fn lines(context: &Context, parts: &Parts) -> Vec<ContendedLine> {
+    let is_known = context.pinned.as_ref().map(|run| run.failed.is_none());
+    let costs =
+        |line: &ContendedLine| parts.of(Part::contending(contending(line.contention))).value > 0.0;
+    let all = context.counted.count.contended_lines.iter();
+    let all = all.filter(|line| is_known.is_some_and(|is_known| !is_known || costs(line)));
+    all.cloned().collect()
+}
+
+/// Why its cost is not known; the time that threads wait for locks in the kernel, which had this share.
+pub(super) fn notes(context: &Context, kernel: f64) -> Vec<String> {
+    let Some(run) = &context.pinned else { return Vec::new() };
+    let unknown = run.failed.as_ref().map(|why| {
+        let lines = several(context.counted.count.contended_lines.len(), "cache line");
+        format!("threads contend for {lines}; what that costs is not known: {why}")
+    });
+    let task = context.shared.cycles / (context.shared.clock.ghz * 1e9);
+    let waits = waited(run, task, kernel).map(|less| {
+        format!(
+            "on one CPU the command spends {} less in the kernel, {:.0} % of its processor time: its threads wait for locks",
+            seconds(less),
+            100.0 * less / task
+        )
+    });
+    unknown.into_iter().chain(waits).collect()
+}
