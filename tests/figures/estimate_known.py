@@ -5,7 +5,8 @@
 
 Labels are in tests/figures/estimate_labels.csv, written before the first run; programs in tests/figures/programs/estimate.c
 and flat.c (judged as a whole), and `tdtool workload`; those of the set "system" in tests/figures/programs/system.c, whose parts of the wall time are judged;
-those of the set "contention" in contention.c, by the kind of contention that has most of the time, if one has 5 % of it. Where a program has a control, which does the same work without the bottleneck, the true share of the
+those of the set "contention" in contention.c, by the kind of contention that has most of the time, if one has 5 % of it, and of "indirect" in
+indirect.cc: whether the interval of the program's Bad Speculation has the true share. Where a program has a control, which does the same work without the bottleneck, the true share of the
 bottleneck is 1 - (time of the control) / (time of the program).
 """
 
@@ -22,6 +23,7 @@ SOURCE = "tests/figures/programs/estimate.c"
 SYSTEM = "tests/figures/programs/system.c"
 FLAT = "tests/figures/programs/flat.c"
 CONTENTION = "tests/figures/programs/contention.c"
+INDIRECT = "tests/figures/programs/indirect.cc"
 LABELS = "tests/figures/estimate_labels.csv"
 OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-vectorize", "-msse4.2"]
 PARTS = ["retiring", "bad_speculation", "fetch_bandwidth", "fetch_latency", "core_bound", "memory_bound", "unexplained"]
@@ -127,6 +129,56 @@ def contention(args, folder):
     print(f"\nright {verdicts.count('right')}, unnamed {verdicts.count('unnamed')}, wrong {verdicts.count('WRONG')} of {len(verdicts)}")
 
 
+# How far a true share may be off by itself, as times of runs vary.
+VARIES = 0.03
+
+
+def indirect(args, folder):
+    """Prints the programs of indirect branches: the true share of mispredictions, and whether it is inside the interval."""
+    program, body, widths, inside = f"{folder}/indirect", [], [], 0
+    subprocess.run(["g++", "-O2", "-g", "-o", program, INDIRECT], check=True)
+    for label in rows(LABELS):
+        kind = label["program"]
+        if label["set"] != args.set or args.only and kind not in args.only.split(","):
+            continue
+        document, error = estimate(args.tool, [program, kind, "normal", str(args.size)], folder, args.globals.split())
+        if document is None:
+            body.append([kind, "failed", error.strip().split("\n")[-1]])
+            continue
+        keep(args, kind, document)
+        true, whole = cause(program, kind, args.size), document["program"]
+        part = whole["parts"]["bad_speculation"]
+        is_in = part["low"] - VARIES <= true <= part["high"] + VARIES
+        inside += is_in
+        widths.append(part["high"] - part["low"])
+        # Where it has most of the time, or little, another bottleneck is wrong.
+        label = "bad_speculation" if true > 0.6 else "other" if true < 0.3 else "either"
+        found = "other" if whole["bottleneck"] not in ("bad_speculation", "undecided") else whole["bottleneck"]
+        said = "right" if label == "either" else judged(label, found)
+        caller = [row for row in document["functions"] if row["name"].startswith("k_")]
+        body.append([kind, said, "inside" if is_in else "OUTSIDE", f"{100 * true:.0f}", percent(part),
+                     percent(whole["parts"]["unexplained"]), *(percent(row["parts"]["bad_speculation"]) for row in caller[:1])])
+        print(*body[-1], sep=" | ", flush=True, file=sys.stderr)
+    table(["program", "verdict", "interval", "true %", "Bad Speculation", "Unexplained", "Bad Speculation of the caller"], body)
+    verdicts = [row[1] for row in body]
+    print(f"\nright {verdicts.count('right')}, undecided {verdicts.count('undecided')}, wrong {verdicts.count('WRONG')} of {len(body)}; "
+          f"true share inside {inside}; interval {100 * sum(widths) / max(1, len(widths)):.0f} points wide, at most "
+          f"{100 * max(widths, default=0):.0f}")
+
+
+def percent(part):
+    """A part with its interval."""
+    return f"{100 * part['value']:.0f} ({100 * part['low']:.0f}-{100 * part['high']:.0f})"
+
+
+def keep(args, kind, document):
+    """Keeps the document of an estimate, if asked."""
+    if args.keep:
+        os.makedirs(args.keep, exist_ok=True)
+        with open(f"{args.keep}/{kind.replace(' ', '-')}.json", "w") as file:
+            json.dump(document, file)
+
+
 def shown(row):
     """Parts of a row in per cent."""
     return " ".join(f"{100 * row['parts'][part]['value']:.0f}" for part in PARTS)
@@ -136,20 +188,19 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--set", default="seen", help="seen, aside, flat, built-in, system or contention (default seen)")
+    parser.add_argument("--set", default="seen", help="seen, aside, flat, built-in, system, contention or indirect (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
     parser.add_argument("--global", dest="globals", default="", metavar="TEXT",
                         help="options of every command, such as --global=--no-table")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
-    need(args.tool, SOURCE, SYSTEM, FLAT, CONTENTION, LABELS)
+    need(args.tool, SOURCE, SYSTEM, FLAT, CONTENTION, INDIRECT, LABELS)
     body, verdicts, off = [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        if args.set == "system":
-            return system(args, folder)
-        if args.set == "contention":
-            return contention(args, folder)
+        apart = {"system": system, "contention": contention, "indirect": indirect}
+        if args.set in apart:
+            return apart[args.set](args, folder)
         program = f"{folder}/estimate"
         subprocess.run(["gcc", *OPTIONS, "-o", program, SOURCE, "-lm"], check=True)
         for label in rows(LABELS):
@@ -168,10 +219,7 @@ def main():
                 said = [line for line in error.splitlines() if line.startswith("error: ")] or ["failed"]
                 body.append([kind, label["bottleneck"], "failed", said[0], "", ""])
                 continue
-            if args.keep:
-                os.makedirs(args.keep, exist_ok=True)
-                with open(f"{args.keep}/{kind.replace(' ', '-')}.json", "w") as file:
-                    json.dump(document, file)
+            keep(args, kind, document)
             cost = sum(run["seconds"] for run in document["runs"][1:]) / document["runs"][0]["seconds"]
             hot = [row for row in document["functions"] if row["name"].startswith("k_") or row["name"] == label["function"]]
             if label["bottleneck"] == "mixed":
@@ -199,8 +247,7 @@ def main():
             part = row["parts"][label["bottleneck"]]
             if true is not None:
                 off.append(abs(true - part["value"]))
-            of = f"{100 * part['value']:.0f} ({100 * part['low']:.0f}-{100 * part['high']:.0f})"
-            body.append([kind, label["bottleneck"], verdicts[-1], "" if true is None else f"{100 * true:.0f}", of,
+            body.append([kind, label["bottleneck"], verdicts[-1], "" if true is None else f"{100 * true:.0f}", percent(part),
                          f"{cost:.1f}", shown(row)])
             print(*body[-1], sep=" | ", flush=True, file=sys.stderr)
     table(["program", "label", "verdict", "true %", "estimated %", "cost", "/".join(PARTS)], body)
