@@ -28,6 +28,8 @@ template <int N> struct Of : Shape {
         return x;
     }
 };
+/* Calls on by a jump: what is jumped to is another function. */
+__attribute__((noinline)) static u64 forwarded(Shape *shape, u64 x) { return shape->leaf(x + 1); }
 static Of<1> a1; static Of<2> a2; static Of<3> a3; static Of<4> a4; static Of<5> a5; static Of<6> a6; static Of<7> a7; static Of<8> a8;
 static Shape *shapes[] = {&a1, &a2, &a3, &a4, &a5, &a6, &a7, &a8};
 #define OF(name, what) __attribute__((noinline)) static u64 name(u64 x) { return what; }
@@ -40,6 +42,22 @@ KERNEL(k_leaf, s = shapes[order[i]]->leaf(s))
 KERNEL(k_longer, s = shapes[order[i]]->longer(s))
 KERNEL(k_loop, s = shapes[order[i]]->loop(s))
 KERNEL(k_table, s = functions[order[i]](s))
+KERNEL(k_tail, s = forwarded(shapes[order[i]], s))
+/* Each operation jumps to the next one's code, as interpreters do. */
+__attribute__((noipa)) u64 k_threaded(u64 rounds) {
+    static const void *const code[] = {&&c0, &&c1, &&c2, &&c3, &&c4, &&c5, &&c6, &&c7};
+    u64 s = 1, i = 0, n = rounds * SIZE;
+#define NEXT if (i == n) return s; goto *code[order[i++ & (SIZE - 1)]]
+    NEXT;
+c0: s += i; NEXT;
+c1: s ^= i; NEXT;
+c2: s -= 3; NEXT;
+c3: s = s * 5; NEXT;
+c4: s = s >> 1 | i; NEXT;
+c5: s += s; NEXT;
+c6: s = ~s; NEXT;
+c7: s ^= s >> 3; NEXT;
+}
 KERNEL(k_switch, switch (order[i]) {
     case 0: s += i; break; case 1: s ^= i; break; case 2: s -= 3; break; case 3: s = s * 5; break;
     case 4: s = s >> 1 | i; break; case 5: s += s; break; case 6: s = ~s; break; default: s ^= s >> 3; break; })
@@ -54,6 +72,7 @@ static const struct { const char *name; Kernel kernel; How how; unsigned of, by;
     {"pattern40", k_leaf, PATTERN, 4, 40}, {"pattern1000", k_leaf, PATTERN, 4, 1000},
     {"pattern60000", k_leaf, PATTERN, 4, 60000},
     {"jumps8", k_switch, RANDOM, 8, 0}, {"jumps_turn8", k_switch, TURN, 8, 0},
+    {"tail4", k_tail, RANDOM, 4, 0}, {"threaded8", k_threaded, RANDOM, 8, 0}, {"threaded_turn8", k_threaded, TURN, 8, 0},
     {"table_skew60", k_table, SKEW, 4, 60}, {"table_skew90", k_table, SKEW, 4, 90},
 };
 
