@@ -14,8 +14,8 @@ static unsigned char order[SIZE];
 static u64 state = 88172645463325252u;
 static u64 rnd() { state ^= state << 13; state ^= state >> 7; state ^= state << 17; return state >> 20; }
 
-struct Shape { virtual u64 leaf(u64) = 0; virtual u64 longer(u64) = 0; virtual u64 loop(u64) = 0; };
-/* A leaf of three instructions, 30 of which some wait for others, and a loop of eight trips. */
+struct Shape { virtual u64 leaf(u64) = 0; virtual u64 longer(u64) = 0; virtual u64 loop(u64) = 0; virtual u64 sized(u64) = 0; };
+/* A leaf of three instructions, 30 of which some wait for others, a loop of eight trips, and leaves of different sizes. */
 template <int N> struct Of : Shape {
     __attribute__((noinline)) u64 leaf(u64 x) override { return (x + N) ^ 5; }
     __attribute__((noinline)) u64 longer(u64 x) override {
@@ -27,6 +27,7 @@ template <int N> struct Of : Shape {
         for (int i = 0; i < 8; i++) { x += N; __asm__ volatile("" : "+r"(x)); }
         return x;
     }
+    __attribute__((noinline)) u64 sized(u64 x) override { __asm__ volatile(".fill %c0, 4, 0x00401f0f" :: "i"(N)); return x + N; }
 };
 /* Calls on by a jump: what is jumped to is another function. */
 __attribute__((noinline)) static u64 forwarded(Shape *shape, u64 x) { return shape->leaf(x + 1); }
@@ -41,6 +42,7 @@ static u64 (*volatile functions[])(u64) = {f0, f1, f2, f3};
 KERNEL(k_leaf, s = shapes[order[i]]->leaf(s))
 KERNEL(k_longer, s = shapes[order[i]]->longer(s))
 KERNEL(k_loop, s = shapes[order[i]]->loop(s))
+KERNEL(k_sized, s = shapes[order[i]]->sized(s))
 KERNEL(k_table, s = functions[order[i]](s))
 KERNEL(k_tail, s = forwarded(shapes[order[i]], s))
 /* Each operation jumps to the next one's code, as interpreters do. */
@@ -69,7 +71,7 @@ static const struct { const char *name; Kernel kernel; How how; unsigned of, by;
     {"virtual2", k_leaf, RANDOM, 2, 0}, {"virtual4", k_leaf, RANDOM, 4, 0}, {"virtual8", k_leaf, RANDOM, 8, 0},
     {"virtual4_30", k_longer, RANDOM, 4, 0}, {"virtual4_loop", k_loop, RANDOM, 4, 0},
     {"turn2", k_leaf, TURN, 2, 0}, {"turn4", k_leaf, TURN, 4, 0}, {"turn8", k_leaf, TURN, 8, 0},
-    {"pattern40", k_leaf, PATTERN, 4, 40}, {"pattern1000", k_leaf, PATTERN, 4, 1000},
+    {"turn_sizes4", k_sized, TURN, 4, 0}, {"pattern40", k_leaf, PATTERN, 4, 40}, {"pattern1000", k_leaf, PATTERN, 4, 1000},
     {"pattern60000", k_leaf, PATTERN, 4, 60000},
     {"jumps8", k_switch, RANDOM, 8, 0}, {"jumps_turn8", k_switch, TURN, 8, 0},
     {"tail4", k_tail, RANDOM, 4, 0}, {"threaded8", k_threaded, RANDOM, 8, 0}, {"threaded_turn8", k_threaded, TURN, 8, 0},
