@@ -62,6 +62,22 @@ pub struct Asked {
     /// Function and address → loads that the jump waits for.
     loads: RefCell<BTreeMap<(usize, u64), u32>>,
     calls: RefCell<BTreeSet<(usize, u64)>>,
+    returns: RefCell<Returns>,
+}
+
+/// The address of the return of functions without other jumps and calls, by that of the function in its page, as files are
+/// mapped; none where functions there differ.
+type Returns = BTreeMap<u64, Option<u64>>;
+const IN_PAGE: u64 = 0xfff;
+
+/// The address of a function's return, if nothing else in it jumps but for conditional branches.
+fn only_return(function: &Function) -> Option<u64> {
+    let lasts = function.blocks.iter().filter_map(|block| block.instructions.last());
+    let mut jumps = lasts.filter(|last| {
+        !matches!(last.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch)
+    });
+    let only = jumps.next().filter(|last| last.flow_control() == FlowControl::Return)?;
+    jumps.next().is_none().then(|| only.ip())
 }
 
 impl Asked {
@@ -76,6 +92,7 @@ impl Asked {
             followed: RefCell::default(),
             loads: RefCell::default(),
             calls: RefCell::default(),
+            returns: RefCell::default(),
         }
     }
 
@@ -96,6 +113,11 @@ impl Asked {
             last.is_some_and(|one| one.flow_control() == FlowControl::IndirectCall)
         };
         self.calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
+        let returns = only_return(function);
+        let mut all = self.returns.borrow_mut();
+        let own = all.entry(function.range.start & IN_PAGE).or_insert(returns);
+        *own = own.filter(|own| Some(*own) == returns);
+        drop(all);
         if self.has_trips {
             self.followed.borrow_mut().insert(number, Followed::of(function));
         }
@@ -112,7 +134,7 @@ pub fn add(
     asked: Asked,
     recorded: &Recorded,
 ) {
-    let Asked { wanted, has_trips, followed, loads, calls, .. } = asked;
+    let Asked { wanted, has_trips, followed, loads, calls, returns, .. } = asked;
     let wanted = wanted.as_slice();
     let (calls, executions) = (calls.into_inner(), executions(document));
     let runs = |one: &Observed| {
@@ -132,7 +154,8 @@ pub fn add(
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
     let addresses = addresses(recorded, wanted);
-    let found = modelled(recorded, &addresses, &calls, &rules);
+    let targets = Targets { calls: &calls, returns: &returns.into_inner() };
+    let found = modelled(recorded, &addresses, targets, &rules);
     let mut rows = by_place(&document.branches, |row| (&row.module, row.address));
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
@@ -227,6 +250,7 @@ fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> O
         high: of(interval.1),
         seen,
         cycles: cycles.map(|cycles| of(share) * cycles),
+        each: cycles,
         source: ModelledSource::Modelled,
         is_learning,
     })
@@ -267,11 +291,19 @@ fn addresses(recorded: &Recorded, wanted: &[Wanted]) -> Vec<u64> {
     recorded.observed.iter().map(address).collect()
 }
 
-/// Mispredictions of all branches by the model; `calls` are the indirect calls among them, by function and address.
+/// What is known of indirect branches.
+#[derive(Clone, Copy)]
+struct Targets<'a> {
+    /// The calls among them, by function and address.
+    calls: &'a BTreeSet<(usize, u64)>,
+    returns: &'a Returns,
+}
+
+/// Mispredictions of all branches by the model.
 fn modelled(
     recorded: &Recorded,
     addresses: &[u64],
-    calls: &BTreeSet<(usize, u64)>,
+    Targets { calls, returns }: Targets<'_>,
     rules: &Rules,
 ) -> BTreeMap<u64, Estimate> {
     let is_call: Vec<bool> = recorded
@@ -289,7 +321,10 @@ fn modelled(
                     nesting.enter(address, *value, &mut all);
                     continue;
                 }
-                _ if is_call[*site as usize] => Kind::Called { target: *value },
+                _ if is_call[*site as usize] => {
+                    let returns = returns.get(&(*value & IN_PAGE)).copied().flatten();
+                    Kind::Called { target: *value, returns }
+                }
                 // The others that this run has asked for are targets.
                 _ => Kind::Indirect { target: *value },
             };

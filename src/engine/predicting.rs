@@ -4,8 +4,8 @@ use crate::tested::{AGAIN, reason};
 use probe::plan::What;
 use report::documents::count::{Count, PredictedReturn, PredictedTarget};
 use tma::self_test::{
-    Answer, Answers, Below, Biased, CallHistory, Consumer, Remembered, Returns, Rule, Rules,
-    Sequence,
+    Answer, Answers, Below, Biased, Consumer, Remembered, Returns, Rule, Rules, SEVERAL, Sequence,
+    Several, SeveralTargets, TargetHistory,
 };
 
 /// Branches that were executed, besides conditional jumps.
@@ -32,7 +32,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     document.return_misprediction_cycles = known(|answers| answers.return_misprediction);
     document.load_misprediction_cycles = known(|answers| answers.misprediction_load);
     document.predicted_target = Some(PredictedTarget {
-        rule: rules.targets,
+        rule: rules.targets.unwrap_or_default(),
         measured: shown.is_some(),
         quarter: targets.map(|targets| targets.quarter),
         eighth: targets.map(|targets| targets.eighth),
@@ -51,6 +51,11 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     }
     if executed.calls {
         document.model.push(calls(rules.calls, &why(answers, Answer::Calls)));
+    }
+    if executed.targets {
+        document
+            .model
+            .extend(several(&rules.several).map(|found| format!("by the self-test, {found}")));
     }
     document.model.push(rules.biased.as_ref().and_then(biased).unwrap_or_else(|| {
         format!(
@@ -109,7 +114,8 @@ fn summary(answers: Option<&Answers>, executed: Executed) -> String {
     let is_known = |of: fn(&Answers) -> bool| answers.is_some_and(of);
     let properties = [
         (executed.targets, is_known(|all| all.targets.and_then(|one| one.rule()).is_some())),
-        (executed.calls, is_known(|all| all.rules().calls != CallHistory::Unknown)),
+        (executed.calls, is_known(|all| all.rules().calls != TargetHistory::Unknown)),
+        (executed.targets, is_known(|all| all.rules().jumps != TargetHistory::Unknown)),
         (executed.returns, knows_returns(answers)),
         (true, is_known(|all| all.biased.as_ref().and_then(biased).is_some())),
         (true, is_known(|all| all.remembered.as_ref().and_then(remembered).is_some())),
@@ -213,25 +219,48 @@ fn why(answers: Option<&Answers>, answer: Answer) -> String {
 }
 
 /// Whether functions that are called in turn are predicted.
-fn calls(shown: CallHistory, open: &str) -> String {
+fn calls(shown: TargetHistory, open: &str) -> String {
     match shown {
-        CallHistory::With => in_turn(shown).to_owned(),
-        CallHistory::Low => format!("{}, as in the self-test", in_turn(shown)),
-        CallHistory::Unknown => format!("{}: ranges have both; {open}", in_turn(shown)),
+        TargetHistory::With => in_turn(shown).to_owned(),
+        TargetHistory::Low => format!("{}, as in the self-test", in_turn(shown)),
+        TargetHistory::Unknown => format!("{}: ranges have both; {open}", in_turn(shown)),
     }
 }
 
 /// Whether functions that are called in turn are predicted, as part of a list.
-pub fn in_turn(shown: CallHistory) -> &'static str {
+pub fn in_turn(shown: TargetHistory) -> &'static str {
     match shown {
-        CallHistory::With => "indirect calls of several functions in turn are predicted",
-        CallHistory::Low => {
-            "indirect calls of several functions in turn are mispredicted: only other branches tell which is next"
+        TargetHistory::With => "indirect calls of several functions in turn are predicted",
+        TargetHistory::Low => {
+            "indirect calls of several functions in turn, 16 bytes apart, are mispredicted: only other branches and their \
+             returns tell which is next"
         }
-        CallHistory::Unknown => {
+        TargetHistory::Unknown => {
             "whether indirect calls of several functions in turn are predicted is not known"
         }
     }
+}
+
+/// How often indirect branches with two to eight targets are mispredicted.
+pub fn several(of: &SeveralTargets) -> Option<String> {
+    let rates = |rates: [Option<f64>; 3], order: &str| {
+        let one = |(targets, rate): (u32, Option<f64>)| {
+            Some(format!("{:.0} % of {targets}", 100.0 * rate?))
+        };
+        let all: Vec<String> = SEVERAL.into_iter().zip(rates).filter_map(one).collect();
+        (!all.is_empty()).then(|| format!("{order} {}", all.join(", ")))
+    };
+    let kind = |own: &Several, name: &str| {
+        let all = [rates(own.in_turn, "in turn"), rates(own.random, "at random")];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
+    };
+    let all = [
+        kind(&of.calls, "calls of several functions"),
+        kind(&of.jumps, "jumps to several targets"),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| format!("mispredicted are {}", all.join("; ")))
 }
 
 /// How long a random sequence may be that is predicted once it was repeated.
@@ -261,7 +290,7 @@ fn biased(biased: &Biased) -> Option<String> {
 fn targets_of(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> String {
     let Some((quarter, eighth)) = shares else {
         return format!(
-            "of several targets the most frequent one is taken to be predicted; what this \
+            "of several targets the most frequent one is taken to be predicted, or the last one; what this \
              processor does is not known: {open}"
         );
     };
@@ -283,100 +312,11 @@ fn targets_of(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> St
             format!("of several targets the most frequent one is predicted: {why}")
         }
         None => format!(
-            "of several targets the most frequent one is taken to be predicted, which is not decided: {why}"
+            "of several targets the most frequent one is taken to be predicted, or the last one, which is not decided: {why}"
         ),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tma::self_test::Targets;
-
-    const ALL: Executed = Executed { targets: true, calls: true, returns: true };
-
-    #[test]
-    fn notes_are_on_branches_that_were_executed() {
-        let answers = Answers { misprediction: Some(28.0), ..Answers::default() };
-        let notes = |answers: Option<&Answers>, executed| {
-            let mut document = Count::default();
-            enter(&mut document, answers, executed);
-            [document.notes, document.model].concat().join("\n")
-        };
-        for answers in [None, Some(&answers)] {
-            let none = notes(answers, Executed::default());
-            for kind in ["indirect", "jump", "call", "target", "return"] {
-                assert!(!none.contains(kind), "{kind}: {none}");
-            }
-            let jumps = notes(answers, Executed { targets: true, ..Executed::default() });
-            assert!(jumps.contains("of several targets"), "{jumps}");
-            assert!(!jumps.contains("indirect calls") && !jumps.contains("return"), "{jumps}");
-            let calls = notes(answers, Executed { calls: true, ..Executed::default() });
-            assert!(calls.contains("indirect calls of several functions"), "{calls}");
-        }
-        // Costs taken over from other branches are said to be.
-        let ready = Answers { ready_misprediction: Some(22.0), ..answers.clone() };
-        assert!(notes(Some(&ready), ALL).contains("22 assumed of a return"));
-        let own = Answers { return_misprediction: Some(17.0), ..ready };
-        assert!(notes(Some(&own), ALL).contains("17 of a return"));
-    }
-
-    #[test]
-    fn the_rule_is_the_one_that_the_processor_shows_and_said() {
-        let of = |targets: Option<Targets>| {
-            let answers = Answers {
-                misprediction: Some(28.0),
-                ready_misprediction: Some(22.0),
-                indirect_misprediction: Some(33.0),
-                misprediction_load: Some(5.0),
-                targets,
-                ..Answers::default()
-            };
-            let mut document = Count::default();
-            let rule = enter(&mut document, Some(&answers), ALL).targets;
-            assert!(document.model[0].contains("28 cycles"), "{:?}", document.model);
-            assert!(document.model[0].contains("22 where"), "{:?}", document.model);
-            assert!(document.model[0].contains("33 of an indirect"), "{:?}", document.model);
-            let row = document.predicted_target.unwrap();
-            (rule, row.rule, row.measured, document.model[1].clone())
-        };
-        // By hand: a call through an object waits for three loads, one more than the self-test's jump.
-        let costs = Costs {
-            ready: Some(22.0),
-            waiting: Some(28.0),
-            indirect: Some(33.0),
-            returns: Some(17.0),
-            load: Some(5.0),
-        };
-        assert_eq!(costs.one(&What::Entered, 1), Some(17.0));
-        let target = |loads| costs.one(&What::Target, loads);
-        assert_eq!((target(0), target(2), target(3)), (Some(33.0), Some(33.0), Some(38.0)));
-        let outcome = |loads| costs.one(&What::Outcome, loads);
-        assert_eq!((outcome(0), outcome(1), outcome(3)), (Some(22.0), Some(28.0), Some(38.0)));
-        let (rule, named, measured, note) = of(Some(Targets { quarter: 0.36, eighth: 0.2 }));
-        assert_eq!((rule, named, measured), (Rule::Last, Rule::Last, true));
-        assert!(note.contains("are mispredicted 36 and 20 %"), "{note}");
-        let (rule, named, measured, note) = of(Some(Targets { quarter: 0.25, eighth: 0.2 }));
-        assert_eq!((rule, named, measured), (Rule::MostFrequent, Rule::MostFrequent, false));
-        assert!(note.contains("not decided"), "{note}");
-        assert!(of(None).3.contains("no answer yet"));
-        // Neither of the predictors nor of cycles: one line has both, and what to do.
-        let mut document = Count::default();
-        enter(&mut document, None, ALL);
-        let [note] = &document.notes[..] else { panic!("{:?}", document.notes) };
-        for said in ["5 of 5 properties", "cycles are not known", "`tdtool doctor --self-test`"] {
-            assert!(note.contains(said), "{note}");
-        }
-        // As measured on Zen 4, and without an answer.
-        let shown = Some(Returns { alternate: 0.0, fives: 0.31 });
-        for (returns, rule, measured) in
-            [(shown, Below::Around, true), (None, Below::Oldest, false)]
-        {
-            let answers = Answers { returns, ..Answers::default() };
-            let mut document = Count::default();
-            enter(&mut document, Some(&answers), ALL);
-            let row = document.predicted_return.unwrap();
-            assert_eq!((row.rule, row.measured), (rule, measured));
-        }
-    }
-}
+#[path = "predicting_tests.rs"]
+mod tests;

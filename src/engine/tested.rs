@@ -60,6 +60,7 @@ pub fn name(answer: Answer) -> &'static str {
         Answer::MispredictionLoad => "what a load adds to a misprediction",
         Answer::Targets => "which target of an indirect jump is predicted",
         Answer::Calls => "whether targets of indirect calls are remembered",
+        Answer::Several => "how often indirect branches of two to eight targets are mispredicted",
         Answer::Returns => "what is predicted of deep returns",
         Answer::Biased => "how often biased random branches are mispredicted",
         Answer::Remembered => "how many outcomes of branches are remembered",

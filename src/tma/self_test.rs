@@ -5,6 +5,7 @@
 
 mod open;
 mod predictors;
+mod targets;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,9 +14,10 @@ use std::sync::OnceLock;
 
 pub use open::{Answer, Consumer, Open, Signs};
 pub use predictors::{
-    Below, Biased, CallHistory, Calls, FIRST_MODELLED, LENGTHS, MODELLED, MODELLED_REPEATING,
-    ONE_IN, Rate, Remembered, Returns, Room, Rule, Rules, Sequence, Targets,
+    Below, Biased, FIRST_MODELLED, LENGTHS, MODELLED, MODELLED_REPEATING, ONE_IN, Rate, Remembered,
+    Returns, Room, Rules, Sequence,
 };
+pub use targets::{Calls, Rule, SEVERAL, Several, SeveralTargets, TargetHistory, Targets};
 
 /// The answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -52,6 +54,8 @@ pub struct Answers {
     pub targets: Option<Targets>,
     /// How often calls alternating between two functions are mispredicted.
     pub calls: Option<Calls>,
+    /// How often indirect branches with two to eight targets are mispredicted.
+    pub several: Option<SeveralTargets>,
     /// Prediction of returns that exceed the return stack.
     pub returns: Option<Returns>,
     /// How often random branches are mispredicted that go one way more often.
@@ -104,9 +108,16 @@ impl Seen {
 impl Answers {
     /// Rules for the model of predictors; those that the processor does not show are as on most.
     pub fn rules(&self) -> Rules {
+        let several = self.several.unwrap_or_default();
+        let in_turn = |of: &Several| of.in_turn.into_iter().flatten();
+        let two = self.calls.map(|calls| calls.in_turn);
         Rules {
-            targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
-            calls: self.calls.map(|calls| calls.history()).unwrap_or_default(),
+            targets: self.targets.and_then(|targets| targets.rule()),
+            calls: TargetHistory::of(two.into_iter().chain(in_turn(&several.calls))),
+            jumps: TargetHistory::of(in_turn(&several.jumps)),
+            apart: self.calls.and_then(|calls| calls.tells_apart()),
+            alike: false,
+            several,
             returns: self.returns.and_then(|returns| returns.rule()).unwrap_or_default(),
             biased: self.biased.clone(),
             room: self.remembered.as_ref().map(Remembered::room).unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::times::{Measured, Times};
 use super::width::{self, Asked};
 use crate::clock::mixes::MIXES;
 use std::collections::BTreeMap;
-use tma::self_test::{Answer, Answers, CallHistory, Open};
+use tma::self_test::{Answer, Answers, Open, TargetHistory};
 
 /// Nops and moves that share slots are issued this much faster than other instructions, or more. On Zen 4 it
 /// is 2.
@@ -69,6 +69,7 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
         misprediction_load: book.number(Answer::MispredictionLoad, costs.load(times)),
         targets: book.enter(Answer::Targets, costs.targets(times)),
         calls: book.enter(Answer::Calls, costs.calls(times)),
+        several: book.enter(Answer::Several, costs.several(times)),
         returns: book.enter(Answer::Returns, costs.returns(times)),
         biased: book.enter(Answer::Biased, costs.biased(times)),
         remembered: book.enter(Answer::Remembered, mispredicted::remembered(times)),
@@ -81,7 +82,7 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
     if answers.targets.is_some_and(|targets| targets.rule().is_none()) {
         book.open.insert(Answer::Targets, Open::NoRule);
     }
-    if answers.calls.is_some_and(|calls| calls.history() == CallHistory::Unknown) {
+    if answers.calls.is_some() && answers.rules().calls == TargetHistory::Unknown {
         book.open.insert(Answer::Calls, Open::NoRule);
     }
     if answers.returns.is_some_and(|returns| returns.rule().is_none()) {

@@ -1,17 +1,18 @@
 //! Cost of mispredictions, misprediction rates of biased random branches, and predicted targets and returns.
 
 use super::questions::Question::{
-    self, Among, Branch, Call, CallInTurn, Jump, Nested, Repeating, Second,
+    self, Among, Branch, Call, CallsApart, Jump, Nested, Repeating, Second,
 };
 use super::questions::{
     ALTERNATE, ALWAYS, EIGHTH, ENDLESS, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SHORT,
     SIXTEENTH, SIXTY_FOURTH, THIRTY_SECOND,
 };
+use super::random::Order::{self, InTurn, Random};
 use super::times::{Measured, Times, quartiles};
 use std::ops::RangeInclusive;
 use tma::self_test::{
-    Answer, Below, Biased, Calls, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, Sequence,
-    Targets,
+    Answer, Below, Biased, Calls, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, SEVERAL,
+    Sequence, Several, SeveralTargets, Targets,
 };
 
 /// Cycles that a misprediction may cost, on any core of the last twenty years: 8 to 40. Others are errors.
@@ -26,6 +27,9 @@ const BITS: [u8; 6] = [HALF, QUARTER, EIGHTH, SIXTEENTH, THIRTY_SECOND, SIXTY_FO
 /// that of guesses; shares of these rates, beyond the errors of a measurement.
 const RAREST: f64 = 0.75;
 const MOST: f64 = 0.55;
+/// Limits of the cost of an indirect branch with several targets, as multiples of one with two: some rules mispredict targets in
+/// turn each time.
+const TURNS: RangeInclusive<f64> = -0.2..=1.7;
 
 type Get<'a> = &'a dyn Fn(Question) -> Option<f64>;
 
@@ -70,13 +74,28 @@ impl Costs {
 
     /// Misprediction rate of an indirect call with two alternating targets.
     pub fn calls(&self, times: &Times) -> Result<Calls, Open> {
-        let cost = |get: Get| Some(2.0 * (get(Call(HALF))? - get(Call(NEVER))?));
-        within(COST, times.agreed(cost))?;
-        let share = |get: Get| {
-            let cost = cost(get).filter(|cost| *cost > *COST.start())?;
-            Some((get(CallInTurn)? - get(Call(NEVER))?) / cost)
+        within(COST, times.agreed(call))?;
+        let (in_turn, _) = share(times, Question::Calls(InTurn(2)))?;
+        Ok(Calls { in_turn, apart: share(times, CallsApart).ok().map(|(apart, _)| apart) })
+    }
+
+    /// Misprediction rates of indirect branches with several targets: those that are known.
+    pub fn several(&self, times: &Times) -> Result<SeveralTargets, Open> {
+        let rate = |question| within(TURNS, share(times, question)).map(|(rate, _)| rate);
+        let known = |of: u32, question| rate(question).ok().filter(|_| of > 2);
+        let of = |question: fn(Order) -> Question| Several {
+            // Two at random are what one is measured by.
+            random: SEVERAL.map(|of| known(of, question(Random(of as u8)))),
+            in_turn: SEVERAL.map(|of| known(of, question(InTurn(of as u8)))),
         };
-        times.agreed(share).map(|(in_turn, _)| Calls { in_turn })
+        let (calls, mut jumps) = (of(Question::Calls), of(Question::Jumps));
+        // Two calls in turn are in `calls`.
+        let two = rate(Question::Jumps(InTurn(2)));
+        jumps.in_turn[0] = two.ok();
+        match (calls.is_empty() && jumps.is_empty(), two) {
+            (true, Err(why)) => Err(why),
+            _ => Ok(SeveralTargets { calls, jumps }),
+        }
     }
 
     /// Misprediction rate of returns below the stack of return addresses, by their extra time over calls from one
@@ -164,6 +183,21 @@ fn indirect(get: Get) -> Option<f64> {
     Some(2.0 * beyond(get, HALF)?)
 }
 
+fn call(get: Get) -> Option<f64> {
+    Some(2.0 * (get(Call(HALF))? - get(Call(NEVER))?))
+}
+
+/// Mispredictions per execution of a question on several targets, by its cycles above those of a branch that always has one.
+fn share(times: &Times, of: Question) -> Measured {
+    times.agreed(|get| {
+        let (cost, one) = match of {
+            Question::Jumps(_) => (indirect(get)?, get(Jump(NEVER))?),
+            _ => (call(get)?, get(Call(NEVER))?),
+        };
+        (cost > *COST.start()).then_some((get(of)? - one) / cost)
+    })
+}
+
 /// Cycles above those of the jump that always has one target.
 fn beyond(get: Get, bits: u8) -> Option<f64> {
     Some(get(Jump(bits))? - get(Jump(NEVER))?)
@@ -195,7 +229,7 @@ fn within(possible: RangeInclusive<f64>, measured: Measured) -> Measured {
 mod tests {
     use super::*;
     use crate::selftest::times::{Attempt, NewAttempt};
-    use tma::self_test::{CallHistory, Rule};
+    use tma::self_test::{Rule, TargetHistory};
 
     fn times(all: &[(Question, f64)]) -> Times {
         let cycles = all.iter().map(|(q, c)| (q.name(), *c)).collect();
@@ -287,15 +321,39 @@ mod tests {
     /// predictor has no targets of calls; 1 more, predicted.
     #[test]
     fn calls_in_turn_show_whether_their_targets_are_in_the_history() {
-        let of = |in_turn| {
-            let calls = [(Call(NEVER), 15.0), (Call(HALF), 25.0), (CallInTurn, in_turn)];
+        let of = |in_turn, apart| {
+            let calls = [
+                (Call(NEVER), 15.0),
+                (Call(HALF), 25.0),
+                (Question::Calls(InTurn(2)), in_turn),
+                (CallsApart, apart),
+            ];
             let times = times(&calls);
-            Costs::of(&times).calls(&times).map(|calls| calls.history())
+            let calls = Costs::of(&times).calls(&times).unwrap();
+            (TargetHistory::of([calls.in_turn].into_iter()), calls.tells_apart())
         };
-        assert_eq!(of(33.0), Ok(CallHistory::Low));
-        assert_eq!(of(16.0), Ok(CallHistory::With));
-        assert_eq!(of(18.0), Ok(CallHistory::Unknown), "between both");
+        assert_eq!(of(33.0, 16.0), (TargetHistory::Low, Some(true)));
+        assert_eq!(of(16.0, 33.0), (TargetHistory::With, Some(false)));
+        assert_eq!(of(18.0, 18.0), (TargetHistory::Unknown, None), "between both");
         assert_eq!(Costs::of(&Times::default()).calls(&Times::default()), Err(Open::NotAsked));
+    }
+
+    /// By hand, 24 cycles each: 18 more of four at random, 24 more of four in turn; 60 more are no misprediction.
+    #[test]
+    fn several_targets_are_mispredicted_as_often_as_their_cycles_show() {
+        let jumps = [
+            (Jump(NEVER), 10.0),
+            (Jump(HALF), 22.0),
+            (Question::Jumps(Random(4)), 28.0),
+            (Question::Jumps(InTurn(4)), 34.0),
+            (Question::Jumps(InTurn(8)), 70.0),
+        ];
+        let times = times(&jumps);
+        let found = Costs::of(&times).several(&times).unwrap();
+        assert!(found.calls.is_empty());
+        assert_eq!(found.jumps.random, [None, Some(0.75), None]);
+        assert_eq!(found.jumps.in_turn, [None, Some(1.0), None]);
+        assert_eq!(Costs::of(&Times::default()).several(&Times::default()), Err(Open::NotAsked));
     }
 
     /// By hand, 22 cycles each and 32 returns below the stack: half of them are 352 cycles, 2/5 are 282.

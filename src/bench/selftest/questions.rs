@@ -1,6 +1,8 @@
 //! The code of each test: a loop whose body is what is asked about.
 
-use super::random::{among, branch, call, call_in_turn, jump, nested, objects, random, repeating};
+use super::random::{
+    Order, among, branch, call, call_of, jump, jump_to, nested, objects, random, repeating,
+};
 use crate::clock::mixes::{LENGTH, MIXES};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
@@ -83,8 +85,12 @@ pub enum Question {
     Jump(u8),
     /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
     Call(u8),
-    /// `Call` with both functions alternating.
-    CallInTurn,
+    /// `Call` with several functions, each as often.
+    Calls(Order),
+    /// Two functions in turn that return at different distances from their starts.
+    CallsApart,
+    /// A jump with several targets, each as often, that go on into each other.
+    Jumps(Order),
     /// A fair branch on a random sequence that repeats after two to this power.
     Repeating(u8),
     /// Nested calls from these places.
@@ -95,9 +101,10 @@ pub enum Question {
     MoveChain,
 }
 
+use Order::{InTurn, Random};
 use Question::{
-    Among, Branch, Call, CallInTurn, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain,
-    Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
+    Among, Branch, Call, Calls, CallsApart, ConstantChain, Distance, Fence, Jump, Jumps, Loop, Mix,
+    MoveChain, Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
 };
 
 /// All tests.
@@ -149,7 +156,17 @@ pub const QUESTIONS: &[Question] = &[
     Jump(EIGHTH),
     Call(NEVER),
     Call(HALF),
-    CallInTurn,
+    Calls(InTurn(2)),
+    CallsApart,
+    Calls(InTurn(4)),
+    Calls(InTurn(8)),
+    Calls(Random(4)),
+    Calls(Random(8)),
+    Jumps(InTurn(2)),
+    Jumps(InTurn(4)),
+    Jumps(InTurn(8)),
+    Jumps(Random(4)),
+    Jumps(Random(8)),
     Nested(ONE_PLACE),
     Nested(ALTERNATE),
     Nested(FIVES),
@@ -186,7 +203,11 @@ impl Question {
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
             Call(bits) => format!("call through an object on {bits} of a random number"),
-            CallInTurn => "call through two objects in turn".to_owned(),
+            // As files of version 9 have it.
+            Calls(InTurn(2)) => "call through two objects in turn".to_owned(),
+            Calls(order) => format!("call of {}", order.name()),
+            CallsApart => "call of two in turn that return apart".to_owned(),
+            Jumps(order) => format!("indirect jump to {}", order.name()),
             Repeating(ENDLESS) => "branch on a sequence without end".to_owned(),
             Repeating(bits) => format!("branch on a sequence of {}", 1_u32 << bits),
             Nested(places) => format!("nested calls from {places:#x}"),
@@ -203,8 +224,7 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(_)
-            | Nested(_) => 1,
+            _ => 1,
         }
     }
 
@@ -212,7 +232,15 @@ impl Question {
     pub fn is_random(self) -> bool {
         matches!(
             self,
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(ENDLESS)
+            Branch(_)
+                | Among(_)
+                | Second(_)
+                | Jump(_)
+                | Call(_)
+                | Calls(_)
+                | CallsApart
+                | Jumps(_)
+                | Repeating(ENDLESS)
         )
     }
 
@@ -232,7 +260,8 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(_) => 1,
+            Repeating(_) => 1,
+            _ if self.is_random() => 1,
             Nested(_) => 128,
             ConstantChain | MoveChain => STRAIGHT,
             _ => self.instructions() / 6,
@@ -294,7 +323,9 @@ impl Question {
             }
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),
-            CallInTurn => call_in_turn(code),
+            Calls(order) => call_of(code, order),
+            CallsApart => call_of(code, InTurn(2)),
+            Jumps(order) => jump_to(code, order),
             Repeating(bits) => {
                 repeating(code, (bits != ENDLESS).then(|| (1 << bits) - 1));
                 branch(code, HALF, false);
@@ -315,8 +346,8 @@ impl Question {
         let again = code.here();
         code.load32(RCX, at::CONTEXT + context::LEFT);
         code.address(7, at::TRACE); // rdi
-        if matches!(self, Call(_) | CallInTurn) {
-            objects(code);
+        if matches!(self, Call(_) | Calls(_) | CallsApart) {
+            objects(code, self == CallsApart);
         }
         if self.is_random() {
             // Numbers that no run had before: Zen 5 learns a sequence of 2,400 that repeats, and

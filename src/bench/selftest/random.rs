@@ -63,23 +63,64 @@ pub(super) fn jump(code: &mut Emitter, bits: u8) {
     code.raw(&[0x48, 0x83, 0xc6, 0x02]); // second: add rsi, 2
 }
 
-/// Two functions, 16 bytes apart as compilers align them, a table of each with nothing else, and at `rdi + 0x100` the addresses of the tables, as two
-/// objects have them.
-pub(super) fn objects(code: &mut Emitter) {
-    code.raw(&[0xeb, 16 + 5]); // jmp, over both functions
+/// The order of several targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// So many at random.
+    Random(u8),
+    /// So many in turn.
+    InTurn(u8),
+}
+
+impl Order {
+    /// How many, and whether in turn.
+    fn parts(self) -> (u8, bool) {
+        match self {
+            Self::Random(of) => (of, false),
+            Self::InTurn(of) => (of, true),
+        }
+    }
+
+    /// In words.
+    pub fn name(self) -> String {
+        let (of, in_turn) = self.parts();
+        format!(
+            "{} {}",
+            ["two", "four", "eight"][of.ilog2() as usize - 1],
+            if in_turn { "in turn" } else { "at random" }
+        )
+    }
+}
+
+/// Bytes between functions, and between targets of a jump, as compilers align them.
+const APART: usize = 16;
+/// Functions, and targets of a jump at most.
+const MOST: usize = 8;
+/// `add rsi, 1`, by which functions differ in nothing but their addresses.
+const STEP: [u8; 4] = [0x48, 0x83, 0xc6, 1];
+
+/// Eight functions, 16 bytes apart; tables of each with nothing else from `rdi + 0x140` on, and from `rdi + 0x100` the addresses of
+/// the tables, as objects have them. If `apart`, every other one returns 4 bytes later.
+pub(super) fn objects(code: &mut Emitter, apart: bool) {
+    code.raw(&[0xe9]); // jmp, over all functions
+    code.raw(&((MOST * APART) as u32).to_le_bytes());
     let first = code.here();
-    code.raw(&[0x48, 0x83, 0xc6, 0x01, 0xc3]); // add rsi, 1; ret
-    code.raw(&[0xcc; 11]); // int3
-    let second = code.here();
-    code.raw(&[0x48, 0x83, 0xc6, 0x02, 0xc3]); // add rsi, 2; ret
-    code.address(RAX, first);
-    code.raw(&[0x48, 0x89, 0x87, 0x80, 0, 0, 0]); // mov [rdi + 0x80], rax
-    code.address(RAX, second);
-    code.raw(&[0x48, 0x89, 0x87, 0xc0, 0, 0, 0]); // mov [rdi + 0xc0], rax
-    code.raw(&[0x48, 0x8d, 0x87, 0x80, 0, 0, 0]); // lea rax, [rdi + 0x80]
-    code.raw(&[0x48, 0x89, 0x87, 0, 1, 0, 0]); // mov [rdi + 0x100], rax
-    code.raw(&[0x48, 0x8d, 0x87, 0xc0, 0, 0, 0]); // lea rax, [rdi + 0xc0]
-    code.raw(&[0x48, 0x89, 0x87, 8, 1, 0, 0]); // mov [rdi + 0x108], rax
+    for number in 0..MOST {
+        let more = if apart { number % 2 } else { 0 };
+        (0..=more).for_each(|_| code.raw(&STEP));
+        code.raw(&[0xc3]); // ret
+        (code.here()..first + (number + 1) * APART).for_each(|_| code.raw(&[0xcc])); // int3
+    }
+    for number in 0..MOST {
+        let (table, object) = (0x140 + 0x40 * number as u32, 0x100 + 8 * number as u32);
+        code.address(RAX, first + number * APART);
+        code.raw(&[0x48, 0x89, 0x87]); // mov [rdi + table], rax
+        code.raw(&table.to_le_bytes());
+        code.raw(&[0x48, 0x8d, 0x87]); // lea rax, [rdi + table]
+        code.raw(&table.to_le_bytes());
+        code.raw(&[0x48, 0x89, 0x87]); // mov [rdi + object], rax
+        code.raw(&object.to_le_bytes());
+    }
 }
 
 /// A call of one of the two functions, by `bits` of a random number.
@@ -92,15 +133,34 @@ pub(super) fn call(code: &mut Emitter, bits: u8) {
     code.raw(&[0xff, 0x10]); // call [rax]
 }
 
-/// Calls of both functions alternating, which wait for the random number like the others.
-pub(super) fn call_in_turn(code: &mut Emitter) {
+/// `edx` is one of so many numbers (a power of two): at random, or in turn, which waits for the random number, too.
+fn number(code: &mut Emitter, order: Order) {
+    let (of, in_turn) = order.parts();
     random(code);
-    code.raw(&[0x83, 0xe2, 0]); // and edx, 0
-    code.raw(&[0x41, 0x83, 0xf1, 1]); // xor r9d, 1
-    code.raw(&[0x41, 0x83, 0xe1, 1]); // and r9d, 1
-    code.raw(&[0x44, 0x01, 0xca]); // add edx, r9d
+    code.raw(&[0x83, 0xe2, if in_turn { 0 } else { of - 1 }]); // and edx, of - 1
+    if in_turn {
+        code.raw(&[0x41, 0xff, 0xc1]); // inc r9d
+        code.raw(&[0x41, 0x83, 0xe1, of - 1]); // and r9d, of - 1
+        code.raw(&[0x44, 0x01, 0xca]); // add edx, r9d
+    }
+}
+
+/// A call of one of so many functions.
+pub(super) fn call_of(code: &mut Emitter, order: Order) {
+    number(code, order);
     code.raw(&[0x48, 0x8b, 0x84, 0xd7, 0, 1, 0, 0]); // mov rax, [rdi + rdx * 8 + 0x100]
     code.raw(&[0xff, 0x10]); // call [rax]
+}
+
+/// A jump to one of so many targets, each of which goes on into the next.
+pub(super) fn jump_to(code: &mut Emitter, order: Order) {
+    number(code, order);
+    code.raw(&[0xc1, 0xe2, 4]); // shl edx, 4
+    code.raw(&[0x48, 0x8d, 0x05, 5, 0, 0, 0]); // lea rax, the first target
+    code.raw(&[0x48, 0x01, 0xd0]); // add rax, rdx
+    code.raw(&[0xff, 0xe0]); // jmp rax
+    // Two nops of eight bytes each.
+    (0..2 * order.parts().0).for_each(|_| code.raw(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]));
 }
 
 /// Calls nested 64 deep, each from one of two places, by the bit of `places` with the call's number.

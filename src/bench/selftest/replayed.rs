@@ -3,12 +3,13 @@
 
 use super::answers;
 use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};
+use super::random::Order;
 use super::times::{self, Attempt, NewAttempt, Times};
 use super::width::Asked;
 use crate::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tma::self_test::{Answer, Answers, CallHistory, Open, Room, Seen};
+use tma::self_test::{Answer, Answers, Open, Room, Seen, TargetHistory};
 
 fn replayed(name: &str, stated: Option<u32>) -> Answers {
     let folder =
@@ -60,9 +61,9 @@ fn a_zen_4_remembers_32_768_outcomes_and_others_are_not_known_to() {
 #[test]
 fn a_zen_3_has_four_bits_of_called_addresses_in_its_history() {
     let zen3 = replayed("zen3.json", Some(6));
-    assert_eq!(zen3.rules().calls, CallHistory::Low, "{:?}", zen3.calls);
+    assert_eq!(zen3.rules().calls, TargetHistory::Low, "{:?}", zen3.calls);
     let zen4 = replayed("zen4.json", Some(6));
-    assert_eq!((zen4.calls, zen4.rules().calls), (None, CallHistory::Unknown));
+    assert_eq!((zen4.calls, zen4.rules().calls), (None, TargetHistory::Unknown));
 }
 
 /// Times of a core of 6 a cycle without peculiarities, in 16 attempts alike but for errors of 0.1 %.
@@ -93,7 +94,10 @@ fn cycles(question: Question) -> f64 {
         Question::Second(bits) => 10.0 + if bits == OTHER { 10.0 } else { 0.0 },
         // 4 cycles a load.
         Question::Call(bits) => 10.0 + 28.0 * wrong(bits),
-        Question::CallInTurn => 10.0,
+        // All targets in turn are predicted, and of random ones those that are the last one are not.
+        Question::Calls(order) => 10.0 + 28.0 * of_several(order),
+        Question::Jumps(order) => 10.0 + 20.0 * of_several(order),
+        Question::CallsApart => 10.0,
         Question::Nested(places) => 300.0 + if places == u64::MAX { 0.0 } else { 300.0 },
         Question::Fence { .. } | Question::Target(_) => 72.0,
         Question::ConstantChain | Question::MoveChain => question.instructions() as f64,
@@ -101,12 +105,19 @@ fn cycles(question: Question) -> f64 {
     }
 }
 
+fn of_several(order: Order) -> f64 {
+    match order {
+        Order::Random(of) => 1.0 - 1.0 / f64::from(of),
+        Order::InTurn(_) => 0.0,
+    }
+}
+
 /// Tests that only this answer uses, or uses first.
 fn own(answer: Answer) -> Vec<Question> {
     use super::questions::{ALTERNATE, LOOPS, NEAR, OTHER, QUARTER};
     use Question::{
-        Among, Branch, Call, CallInTurn, ConstantChain, Distance, Fence, Jump, Loop, Mix,
-        MoveChain, Moves, Nested, Nops, Repeating, Second, Target,
+        Among, Branch, Call, Calls, CallsApart, ConstantChain, Distance, Fence, Jump, Jumps, Loop,
+        Mix, MoveChain, Moves, Nested, Nops, Repeating, Second, Target,
     };
     let only = |may: &dyn Fn(Question) -> bool| -> Vec<Question> {
         QUESTIONS.iter().copied().filter(|q| may(*q)).collect()
@@ -125,7 +136,10 @@ fn own(answer: Answer) -> Vec<Question> {
         Answer::ReturnMisprediction | Answer::Returns => vec![Nested(ALTERNATE)],
         Answer::MispredictionLoad => vec![Call(HALF)],
         Answer::Targets => vec![Jump(QUARTER)],
-        Answer::Calls => vec![CallInTurn],
+        Answer::Calls => vec![Calls(Order::InTurn(2)), CallsApart],
+        Answer::Several => {
+            only(&|q| matches!(q, Jumps(_) | Calls(Order::Random(_) | Order::InTurn(4 | 8))))
+        }
         Answer::Biased => {
             only(&|q| matches!(q, Branch(b) | Among(b) if ![NEVER, ALWAYS, HALF].contains(&b)))
         }
@@ -139,14 +153,17 @@ fn own(answer: Answer) -> Vec<Question> {
 fn dependents(answer: Answer) -> BTreeSet<Answer> {
     use Answer::{
         Biased, Calls, FenceSlows, IndirectMisprediction, Misprediction, MispredictionLoad,
-        MovesFused, NopsFused, ReadyMisprediction, ReturnMisprediction, Returns, Targets, Width,
+        MovesFused, NopsFused, ReadyMisprediction, ReturnMisprediction, Returns, Several, Targets,
+        Width,
     };
     let others: &[Answer] = match answer {
         Width => &[NopsFused, MovesFused, FenceSlows],
         Misprediction => &[Biased],
         ReadyMisprediction => &[Returns, ReturnMisprediction],
-        IndirectMisprediction => &[Targets, MispredictionLoad],
-        MispredictionLoad => &[Calls],
+        IndirectMisprediction => &[Targets, MispredictionLoad, Several],
+        MispredictionLoad => &[Calls, Several],
+        // They may contradict what two in turn show.
+        Several => &[Calls],
         Returns | ReturnMisprediction => &[Returns, ReturnMisprediction],
         _ => &[],
     };

@@ -19,7 +19,7 @@ mod tests;
 use history::History;
 use std::collections::BTreeMap;
 use tage::{Direction, Target};
-use tma::self_test::{Below, CallHistory, Room, Rules};
+use tma::self_test::{Below, Room, Rules, TargetHistory};
 
 /// One executed branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub enum Kind {
     Called {
         /// Where it went.
         target: u64,
+        /// The address of the function's only return, if it has one and that is known.
+        returns: Option<u64>,
     },
     /// A call through a register or memory.
     IndirectCall {
@@ -67,12 +69,22 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Whether it is an indirect call.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Called { .. } | Self::IndirectCall { .. })
+    }
+}
+
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides), also measured on Zen 5; Intel's have 16 to 24.
 const RETURNS: usize = 32;
 
 /// Bytes that compilers align functions to.
 const FUNCTIONS: u64 = 16;
+/// Bytes within which returns are alike for histories that have the lowest bits of addresses: those of functions in turn are
+/// predicted from a difference of 4 on, on a Zen 4.
+const RETURN: u64 = 4;
 
 /// The longest history, in branches, unless a core's is known. Seznec's predictors of 2011 use 640 to
 /// 3,000.
@@ -103,7 +115,7 @@ pub struct Predictor {
     /// Calls that have not returned.
     depth: usize,
     below: Below,
-    calls: CallHistory,
+    rules: Rules,
 }
 
 impl Default for Predictor {
@@ -116,7 +128,8 @@ impl Predictor {
     /// A predictor that knows nothing yet, sees `longest` branches back, follows these rules, and has banks of 2^`size` entries
     /// for conditional branches.
     pub fn new(longest: usize, rules: &Rules, size: u32) -> Self {
-        let (direction, target) = (Direction::new(size), Target::new(rules.targets));
+        let rule = rules.targets.unwrap_or_default();
+        let (direction, target) = (Direction::new(size), Target::new(rule));
         Self {
             history: History::new(longest),
             direction,
@@ -126,7 +139,7 @@ impl Predictor {
             held: 0,
             depth: 0,
             below: rules.returns,
-            calls: rules.calls,
+            rules: rules.clone(),
         }
     }
 
@@ -139,14 +152,16 @@ impl Predictor {
                 self.history.push(taken);
                 right
             }
-            Kind::Indirect { target } => self.indirect(address, target),
-            Kind::Called { target } => self.called(address, target),
+            Kind::Indirect { target } => self.indirect(address, target, self.rules.jumps, None),
+            Kind::Called { target, returns } => {
+                self.indirect(address, target, self.rules.calls, returns)
+            }
             Kind::Call { back } => {
                 self.call(back);
                 true
             }
             Kind::IndirectCall { target, back } => {
-                let right = self.called(address, target);
+                let right = self.indirect(address, target, self.rules.calls, None);
                 self.call(back);
                 right
             }
@@ -154,17 +169,23 @@ impl Predictor {
         }
     }
 
-    fn indirect(&mut self, address: u64, target: u64) -> bool {
+    /// A branch by the target; what the history has of it.
+    fn indirect(
+        &mut self,
+        address: u64,
+        target: u64,
+        history: TargetHistory,
+        returns: Option<u64>,
+    ) -> bool {
         let right = self.target.run(&self.history, address, target);
-        self.history.push_target(target);
-        right
-    }
-
-    fn called(&mut self, address: u64, target: u64) -> bool {
-        let right = self.target.run(&self.history, address, target);
-        self.history.push_target(match self.calls {
-            CallHistory::Low => target % FUNCTIONS,
-            CallHistory::With | CallHistory::Unknown => target,
+        self.history.push_target(match (history, returns) {
+            (TargetHistory::With | TargetHistory::Unknown, _) => target,
+            (TargetHistory::Low, _) if self.rules.apart == Some(false) => target % FUNCTIONS,
+            (TargetHistory::Low, Some(at)) => {
+                target % FUNCTIONS + FUNCTIONS * (at % FUNCTIONS / RETURN)
+            }
+            (TargetHistory::Low, None) if self.rules.alike => target % FUNCTIONS,
+            (TargetHistory::Low, None) => target,
         });
         right
     }
@@ -184,7 +205,7 @@ impl Predictor {
         }
         self.depth -= 1;
         if self.held == 0 && self.below == Below::History {
-            return self.indirect(address, target);
+            return self.indirect(address, target, TargetHistory::With, None);
         }
         let predicted = self.returns[self.top];
         // On Zen 5, 1 − 1/p of the returns below the stack are mispredicted for calls alternating among p places,
@@ -225,6 +246,10 @@ pub struct Tally {
     pub taken: u64,
     /// How often the model mispredicts it.
     pub mispredicted: u64,
+    /// Executions as an indirect jump, and as an indirect call.
+    pub jumped: u64,
+    /// See `jumped`.
+    pub called: u64,
 }
 
 impl Tally {
@@ -233,6 +258,8 @@ impl Tally {
         self.executions += 1;
         self.taken += u64::from(kind != Kind::Conditional { taken: false });
         self.mispredicted += u64::from(!right);
+        self.jumped += u64::from(matches!(kind, Kind::Indirect { .. }));
+        self.called += u64::from(kind.is_call());
     }
 
     /// Share of the executions that the model mispredicts; `None` if it never ran.

@@ -124,7 +124,7 @@ fn random_targets_are_mispredicted_by_the_rule() {
         let expected = rule.mispredicts();
         for (one_in, expected) in [(4, expected.quarter), (8, expected.eighth)] {
             let mut random = fastrand::Rng::with_seed(5);
-            let rules = Rules { targets: rule, ..Rules::default() };
+            let rules = Rules { targets: Some(rule), ..Rules::default() };
             let predictor = Predictor::new(LONGEST_HISTORY, &rules, 11);
             let share = shares_of(predictor, || {
                 vec![jump(0x40, if random.u32(..one_in) == 0 { 0x1000 } else { 0x2000 })]
@@ -214,7 +214,7 @@ fn deep_calls_from_one_place_return_to_it() {
 #[test]
 fn a_tally_counts_by_address() {
     let stream = [conditional(0x40, true), conditional(0x40, false), jump(0x50, 0x90)];
-    let rules = Rules { targets: Rule::Last, ..Rules::default() };
+    let rules = Rules { targets: Some(Rule::Last), ..Rules::default() };
     let all = tally(&mut Predictor::new(0, &rules, 11), stream);
     assert_eq!((all[&0x40].executions, all[&0x40].taken), (2, 1));
     assert_eq!((all[&0x50].executions, all[&0x50].taken, all[&0x50].mispredicted), (1, 1, 1));

@@ -72,7 +72,8 @@ fn known(answers: &Answers) -> Vec<String> {
     }));
     known.extend(answers.misprediction.map(|c| format!("a misprediction costs {c:.0} cycles")));
     known.extend(predicting::others(answers));
-    known.extend(answers.calls.map(|calls| predicting::in_turn(calls.history()).to_owned()));
+    known.extend(answers.calls.map(|_| predicting::in_turn(answers.rules().calls).to_owned()));
+    known.extend(answers.several.as_ref().and_then(predicting::several));
     known.extend(answers.biased.as_ref().and_then(|biased| {
         let rate = biased.alone(8)?;
         Some(format!(
@@ -186,7 +187,7 @@ mod tests {
         let found = of("zen4", answers);
         assert_eq!(
             found.what,
-            "self-test: 16 of 19 answers known; open: sustained width and 2 more"
+            "self-test: 17 of 20 answers known; open: sustained width and 2 more"
         );
         assert!(found.remedy.is_some_and(|text| text.contains("--self-test")));
         let open: Vec<&str> =

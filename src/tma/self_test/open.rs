@@ -34,6 +34,8 @@ pub enum Answer {
     Targets,
     /// Whether the predictor's history has targets of indirect calls.
     Calls,
+    /// How often several targets are mispredicted.
+    Several,
     /// Prediction of deep returns.
     Returns,
     /// How often biased random branches are mispredicted.
@@ -77,7 +79,7 @@ impl Open {
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
@@ -92,6 +94,7 @@ impl Answer {
         Self::MispredictionLoad,
         Self::Targets,
         Self::Calls,
+        Self::Several,
         Self::Returns,
         Self::Biased,
         Self::Remembered,
@@ -117,9 +120,12 @@ impl Answer {
             | Self::IndirectMisprediction
             | Self::ReturnMisprediction
             | Self::MispredictionLoad => &[BranchCycles, BadSpeculation],
-            Self::Targets | Self::Calls | Self::Returns | Self::Biased | Self::Remembered => {
-                &[BranchModel]
-            }
+            Self::Targets
+            | Self::Calls
+            | Self::Several
+            | Self::Returns
+            | Self::Biased
+            | Self::Remembered => &[BranchModel],
             Self::ConstantAdds | Self::Moves => &[Identification],
         }
     }

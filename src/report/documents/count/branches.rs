@@ -144,6 +144,9 @@ pub struct Modelled {
     pub seen: u64,
     /// Its cost in cycles: the number × `misprediction_cycles`, or the ready or indirect ones.
     pub cycles: Option<f64>,
+    /// Cycles of one, also where none is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<f64>,
     /// Its source.
     pub source: ModelledSource,
     /// Seen only while the model was learning, which mispredicts more then.
