@@ -2,7 +2,7 @@
 """Whether a processor's history of branches, by which it predicts indirect calls, has the addresses of called functions.
 
 A loop calls 2 or 4 functions in turn, through a table and with no branch that differs between the calls. Where the history has
-their addresses, all are predicted. A Zen 3 has their lowest four bits only: functions 16 bytes apart, as compilers align
+their addresses, all are predicted. A Zen 3 or 4 has their lowest four bits only: functions 16 bytes apart, as compilers align
 them, are mispredicted each time. The times are of a call, the least of three runs; needs gcc.
 
   python3 tests/figures/call_history.py

@@ -1,11 +1,11 @@
-//! Bounds how often branches can be mispredicted before that is recorded, and moves the cost of mispredicted
-//! indirect calls to where it was sampled.
+//! Bounds how often branches can be mispredicted before that is recorded, and divides the cost of mispredicted
+//! indirect calls between the places where it can be sampled.
 //!
-//! While the core recovers from a mispredicted call its callee begins, so that part of the cost is sampled there.
-//! Cost that the calls' own blocks have no room for goes to the functions that are called so.
+//! While the core recovers from a mispredicted call its callee begins, so that part of the cost is sampled there: in each place
+//! in proportion to its excess over what it takes when the target is known, of a callee at most what its calls can cost.
 
 use super::further::Counted;
-use super::pieces::Function;
+use super::pieces::{Function, Key};
 use estimate::Interval;
 use iced_x86::FlowControl;
 use std::collections::HashMap;
@@ -52,51 +52,102 @@ fn rarer(counted: &Counted, function: &Function, block: usize) -> Option<f64> {
     Some((AFTER_RARE * taken.min(not) as f64).min((taken + not) as f64))
 }
 
-/// The indirect calls of a piece that were recorded.
+/// Indirect calls that were recorded, and jumps to other functions.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub executed: f64,
-    /// Mispredictions.
+    /// Mispredictions at most.
     pub number: f64,
     /// Cycles of these.
     pub cost: Interval,
-    /// Cycles at most of those that have no cost.
-    pub unknown: f64,
+}
+
+impl Calls {
+    /// Adds others.
+    pub fn add(&mut self, others: Self) {
+        self.executed += others.executed;
+        self.number += others.number;
+        self.cost = self.cost.plus_alike(others.cost);
+    }
+
+    /// The most cycles of one misprediction.
+    pub fn each(&self) -> f64 {
+        if self.number > 0.0 { self.cost.high / self.number } else { LONGEST }
+    }
+}
+
+/// A place where part of the cost can be sampled.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// Cycles beyond those that it takes when the target is known.
+    excess: Interval,
+    /// Whether it has such calls itself.
+    calls: bool,
+    /// Cycles at most that calls of it cost which were not recorded.
+    unrecorded: f64,
 }
 
 /// Where what mispredicted indirect calls cost is sampled.
 #[derive(Debug, Default)]
 pub(super) struct CalleeCosts {
-    /// All of them.
-    pub all: Calls,
-    /// Cycles of these that the blocks of the calls have no room for.
-    pub moved: f64,
-    /// Calls of each function that no direct one is known for, by file and first address; infinite where it is not known how
-    /// often it was entered.
-    pub called: HashMap<(String, u64), f64>,
+    cost: Interval,
+    places: HashMap<Key, Place>,
+    /// Excess of all places, and of code that was not analysed.
+    excess: Interval,
 }
 
 /// Calls that are not direct, as a multiple of the recorded indirect ones, up to which there are no others.
 const OTHERS: f64 = 1.1;
 
 impl CalleeCosts {
-    /// Cycles that mispredicted calls cost in a function that is called this often: its share of the calls, where these
-    /// are the recorded ones and not also calls through a linkage table, or from code that was not analysed; at most
-    /// the cost of each of its calls.
-    pub fn cost_of(&self, called: f64) -> Interval {
-        let known: f64 = self.called.values().sum();
-        let most = self.all.cost.high + self.all.unknown;
-        if called <= 0.0 || most <= 0.0 {
-            return Interval::default();
+    /// The cost of `all` calls, made in these pieces; `callees` with how often each is called where no direct call is known
+    /// for it, infinite where its entries are not known. Which of them the calls go to is known where these are no more
+    /// often called, as through a linkage table or from code that was not analysed; `unrecorded`: executions at most of such
+    /// calls that were not recorded.
+    pub fn new(
+        all: &Calls,
+        unrecorded: f64,
+        callers: Vec<(Key, Interval)>,
+        callees: Vec<(Key, Interval, f64)>,
+    ) -> Self {
+        let known: f64 = callees.iter().map(|(.., called)| called).sum();
+        let are_known = known <= OTHERS * all.executed;
+        let elsewhere = (all.executed - known).max(0.0) * all.each();
+        let unrecorded = unrecorded.min((known - all.executed).max(0.0));
+        let mut places: HashMap<Key, Place> = HashMap::new();
+        for (key, excess, called) in callees {
+            let (most, own) = (excess.high, excess.clamped(0.0, all.each() * called));
+            let excess = if are_known { own } else { Interval::new(0.0, 0.0, own.high) };
+            let unrecorded = (LONGEST * unrecorded.min(called)).min(most);
+            places.insert(key, Place { excess, calls: false, unrecorded });
         }
-        let is_known = known <= OTHERS * self.all.executed;
-        let calls = self.all.executed.max(known);
-        let value = if is_known { self.moved * called / calls } else { 0.0 };
-        let each = match self.all.number > 0.0 && self.all.unknown <= 0.0 {
-            true => self.all.cost.high / self.all.number,
-            false => LONGEST,
+        for (key, excess) in callers {
+            let own = places.entry(key).or_default();
+            *own = Place { excess, calls: true, ..*own };
+        }
+        let sum = places.values().map(|place| place.excess);
+        let excess = sum.fold(Interval::new(0.0, 0.0, elsewhere), Interval::plus_alike);
+        Self { cost: all.cost, places, excess }
+    }
+
+    /// Cycles that mispredicted calls cost in a piece, if they can be sampled there, and whether it has some itself: its part
+    /// of all excess, more if the others have less and it has more.
+    pub fn at(&self, key: &Key) -> Option<(Interval, bool)> {
+        let Place { excess: own, calls, .. } = *self.places.get(key)?;
+        let others = |of: fn(Interval) -> f64| (of(self.excess) - of(own)).max(0.0);
+        let of = |cost: f64, own: f64, others: f64| match own > 0.0 {
+            true => cost * own / (own + others),
+            false => 0.0,
         };
-        Interval::new(value, 0.0, most.min(each * called).max(value))
+        let high = of(self.cost.high, own.high, others(|all| all.low)).min(own.high);
+        let low = of(self.cost.low, own.low, others(|all| all.high)).min(high);
+        let value = of(self.cost.value, own.value, others(|all| all.value));
+        Some((Interval::new(value.clamp(low, high), low, high), calls))
+    }
+
+    /// Cycles at most that calls cost in a piece which were not recorded.
+    pub fn unrecorded(&self, key: &Key) -> f64 {
+        self.places.get(key).map_or(0.0, |place| place.unrecorded)
     }
 }
 
@@ -104,46 +155,84 @@ impl CalleeCosts {
 mod tests {
     use super::*;
 
-    /// By hand: 100 calls, of which 50 are mispredicted and cost 1,000 cycles (800 to 1,200); 600 of these have no room
-    /// where the calls are. A function that is called 25 times has a quarter of that, 150; at most 24 for each call, 600.
-    #[test]
-    fn a_callee_has_its_share_of_what_has_no_room_at_the_calls() {
-        let cost = Interval::new(1000.0, 800.0, 1200.0);
-        let all = Calls { executed: 100.0, number: 50.0, cost, unknown: 0.0 };
-        let called = |times| (("a.out".to_owned(), times as u64), times);
-        let costs = CalleeCosts { all, moved: 600.0, called: [called(25.0), called(75.0)].into() };
-        assert_eq!(costs.cost_of(25.0), Interval::new(150.0, 0.0, 600.0));
-        // Never more than all of them.
-        assert_eq!(costs.cost_of(75.0), Interval::new(450.0, 0.0, 1200.0));
-        assert_eq!(CalleeCosts::default().cost_of(25.0), Interval::default());
+    fn key(at: u64) -> Key {
+        ("a.out".to_owned(), at)
     }
+
+    /// 100 calls, of which 50 are mispredicted.
+    fn calls(cost: Interval) -> Calls {
+        Calls { executed: 100.0, number: 50.0, cost }
+    }
+
+    fn of(costs: &CalleeCosts, at: u64) -> Interval {
+        costs.at(&key(at)).unwrap().0
+    }
+
+    /// By hand: 1,000 cycles (800 to 1,200), 24 each at most; an excess of 400 at the calls, of 200 and 400 in functions that are
+    /// called 25 and 75 times.
+    #[test]
+    fn a_place_has_the_cost_in_proportion_to_its_excess() {
+        let exact = Interval::exact;
+        let callees = vec![(key(1), exact(200.0), 25.0), (key(2), exact(400.0), 75.0)];
+        let all = calls(Interval::new(1000.0, 800.0, 1200.0));
+        let costs = CalleeCosts::new(&all, 0.0, vec![(key(0), exact(600.0))], callees);
+        assert_eq!(of(&costs, 0), Interval::new(500.0, 400.0, 600.0));
+        assert_eq!(of(&costs, 1), Interval::new(1000.0 / 6.0, 800.0 / 6.0, 200.0));
+        assert_eq!(costs.at(&key(3)), None);
+        assert_eq!((costs.at(&key(0)).unwrap().1, costs.at(&key(1)).unwrap().1), (true, false));
+    }
+
+    /// By hand: 600 cycles; 300 at the calls, and in the function 100 to 500 by what else could take them there.
+    #[test]
+    fn an_excess_that_others_could_take_has_less_for_certain() {
+        let callees = vec![(key(1), Interval::new(300.0, 100.0, 500.0), 100.0)];
+        let costs = CalleeCosts::new(
+            &calls(Interval::exact(600.0)),
+            0.0,
+            vec![(key(0), Interval::new(300.0, 300.0, 1000.0))],
+            callees,
+        );
+        assert_eq!(
+            of(&costs, 0),
+            Interval::new(300.0, 600.0 * 300.0 / 800.0, 600.0 * 1000.0 / 1100.0)
+        );
+        assert_eq!(
+            of(&costs, 1),
+            Interval::new(300.0, 600.0 * 100.0 / 1100.0, 600.0 * 500.0 / 800.0)
+        );
+    }
+
     /// A function that is called 25 times beside one that is called 10,000 times, perhaps through a linkage table, or
-    /// an unknown number of times: to which of them the calls go is not known.
+    /// an unknown number of times: to which of them the calls go is not known. At most 20 cycles each.
     #[test]
     fn calls_that_may_be_of_others_have_no_share_but_a_most() {
         for other in [10_000.0, f64::INFINITY] {
-            let all = Calls {
-                executed: 100.0,
-                number: 50.0,
-                cost: Interval::exact(1000.0),
-                unknown: 0.0,
-            };
-            let called = [(("a".to_owned(), 1), 25.0), (("a".to_owned(), 2), other)].into();
-            let costs = CalleeCosts { all, moved: 600.0, called };
-            assert_eq!(costs.cost_of(25.0), Interval::new(0.0, 0.0, 500.0));
-            assert_eq!(costs.cost_of(other), Interval::new(0.0, 0.0, 1000.0));
+            let exact = Interval::exact;
+            let callees = vec![(key(1), exact(900.0), 25.0), (key(2), exact(2000.0), other)];
+            let costs = CalleeCosts::new(&calls(exact(1000.0)), 0.0, Vec::new(), callees);
+            assert_eq!(of(&costs, 1), Interval::new(0.0, 0.0, 500.0));
+            assert_eq!(of(&costs, 2), Interval::new(0.0, 0.0, 1000.0));
         }
     }
 
-    /// A predictor of which it is not known whether it predicts them: none or all of 100, at 20 cycles; or at no known cost.
+    /// By hand: 60 of the calls go to code that was not analysed, where up to 1,200 of 2,000 cycles may be sampled.
     #[test]
-    fn mispredictions_that_may_be_have_a_most_where_they_are_called() {
-        let called = [(("a".to_owned(), 1), 50.0), (("a".to_owned(), 2), 50.0)];
-        let of = |all| CalleeCosts { all, moved: 0.0, called: called.clone().into() }.cost_of(50.0);
-        let cost = Interval::new(0.0, 0.0, 2000.0);
-        let calls = Calls { executed: 100.0, cost, ..Calls::default() };
-        assert_eq!(of(calls), Interval::new(0.0, 0.0, 2000.0));
-        let without = Calls { executed: 100.0, number: 50.0, unknown: 4000.0, ..Calls::default() };
-        assert_eq!(of(without), Interval::new(0.0, 0.0, 50.0 * LONGEST));
+    fn what_calls_of_other_code_cost_may_be_sampled_there() {
+        let callees = vec![(key(1), Interval::exact(800.0), 40.0)];
+        let all = Calls { executed: 100.0, number: 100.0, cost: Interval::exact(2000.0) };
+        let costs = CalleeCosts::new(&all, 0.0, vec![(key(0), Interval::exact(400.0))], callees);
+        assert_eq!(of(&costs, 1).low, 2000.0 * 800.0 / 2400.0);
+        assert_eq!(of(&costs, 1).high, 800.0);
+    }
+
+    /// By hand: a function with an excess of 900 cycles is called 25 times, 10 of them perhaps by jumps that have no probe.
+    #[test]
+    fn calls_that_were_not_recorded_have_a_most_where_they_go() {
+        let of = |unrecorded, called| {
+            let callees = vec![(key(1), Interval::exact(900.0), called)];
+            CalleeCosts::new(&Calls::default(), unrecorded, Vec::new(), callees).unrecorded(&key(1))
+        };
+        assert_eq!((of(10.0, 25.0), of(0.0, 25.0)), (10.0 * LONGEST, 0.0));
+        assert_eq!((of(100.0, 5.0), of(100.0, f64::INFINITY)), (5.0 * LONGEST, 900.0));
     }
 }

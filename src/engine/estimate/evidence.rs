@@ -217,16 +217,13 @@ impl<'a> Context<'a> {
     pub fn indirect_calls(&self, at: PieceOf) -> Calls {
         let PieceOf { function, piece } = at;
         let mut all = Calls::default();
-        let calls = piece.blocks.iter().filter(|block| ends_in_call(function, **block));
+        let calls = piece.blocks.iter().filter(|block| leaves(function, **block));
         for block in calls.filter(|_| self.branches) {
             for row in self.counted.branches(&function.module, function.range(*block)) {
                 let Some(found) = &row.mispredicted else { continue };
                 all.executed += function.executed(*block);
-                all.number += found.value;
-                match lost_to(found, self.penalty()) {
-                    Some(cost) => all.cost = all.cost.plus_alike(cost),
-                    None => all.unknown += found.high * LONGEST,
-                }
+                all.number += found.high;
+                all.cost = all.cost.plus_alike(lost_to(found, self.penalty()));
             }
         }
         all.cost = all.cost.widened(PENALTY_ERROR).widened(self.entries_error);
@@ -237,7 +234,7 @@ impl<'a> Context<'a> {
     pub fn mispredicted(&self, at: PieceOf, which: Branches) -> Mispredicted {
         let PieceOf { function, piece } = at;
         let mut sum = Wrong::default();
-        let is_one = |block: &&usize| which == Branches::All || !ends_in_call(function, **block);
+        let is_one = |block: &&usize| which == Branches::All || !leaves(function, **block);
         for block in piece.blocks.iter().filter(is_one) {
             let most = most(self.counted, function, *block);
             let range = function.range(*block);
@@ -253,6 +250,7 @@ impl<'a> Context<'a> {
                 }
             }
         }
+        sum.unknown(self.callee_costs.unrecorded(&at.key()), NOT_COUNTED);
         let known = sum.known.widened(PENALTY_ERROR).widened(self.entries_error);
         let widened = |most: f64| most * (1.0 + self.entries_error);
         let unknown = sum.unknown.map(|(most, why)| (widened(most), Reason::given(why)));
@@ -282,19 +280,26 @@ impl fmt::Display for NoLoads {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Branches {
     All,
-    /// Without indirect calls.
+    /// Without indirect calls, and jumps to other functions.
     Others,
 }
 
-/// Whether a block ends in an indirect call.
-fn ends_in_call(function: &Function, block: usize) -> bool {
+/// Whether a block ends in an indirect call, or in such a jump to another function.
+pub(super) fn leaves(function: &Function, block: usize) -> bool {
     let last = function.instructions(block).last();
-    last.is_some_and(|(_, inst)| inst.decoded.flow_control() == FlowControl::IndirectCall)
+    match last.map(|(_, inst)| inst.decoded.flow_control()) {
+        Some(FlowControl::IndirectCall) => true,
+        Some(FlowControl::IndirectBranch) => {
+            function.flow.blocks[block].unresolved && !function.has_unknown_jumps_inside()
+        }
+        _ => false,
+    }
 }
 
 /// Why mispredictions have no number or cost.
-const NO_COST: &str = "the self-test has no cost of a misprediction here (`tdtool doctor --self-test` makes it again); \
-                       they are taken to cost 40 cycles at most";
+pub(super) const NO_COST: &str = "the self-test has no cost of a misprediction here (`tdtool doctor --self-test` makes it again): \
+                                  11 to 40 cycles";
+const NOT_COUNTED: &str = "jumps or calls to it may be mispredicted that no probe could record";
 const NOT_RECORDED: &str = "its branches were not recorded, and could take much of the time";
 
 /// Cycles of mispredictions.
@@ -328,10 +333,7 @@ impl Wrong {
 
     /// One that was, at what its own cost, else those of `usual` ones.
     fn recorded(&mut self, of: &Modelled, usual: Option<f64>) {
-        match lost_to(of, usual) {
-            Some(lost) => self.known = self.known.plus_alike(lost),
-            None => self.unknown(of.high * LONGEST, NO_COST),
-        }
+        self.known = self.known.plus_alike(lost_to(of, usual));
     }
 }
 
@@ -361,16 +363,16 @@ impl Slots {
 }
 
 /// Cycles of the mispredictions of a branch, at what one of its own costs; where that of its kind (indirect, say) is not
-/// known, at that of `usual` ones, or as little or much as any.
-fn lost_to(of: &Modelled, usual: Option<f64>) -> Option<Interval> {
+/// known, at that of `usual` ones, or as little or much as any; where neither is, between these.
+fn lost_to(of: &Modelled, usual: Option<f64>) -> Interval {
     let number = Interval::new(of.value, of.low, of.high);
-    let own = of.cycles.filter(|_| of.value > 0.0).map(|cycles| cycles / of.value);
+    let own = of.each.or(of.cycles.filter(|_| of.value > 0.0).map(|cycles| cycles / of.value));
     if let Some(own) = own.or(usual.filter(|_| of.cycles.is_some())) {
-        return Some(number.times(own));
+        return number.times(own);
     }
-    let usual = usual?;
-    let (low, high) = (number.low * usual.min(SHORTEST), number.high * usual.max(LONGEST));
-    Some(Interval::new(number.value * usual, low, high))
+    let value = usual.unwrap_or((SHORTEST * LONGEST).sqrt());
+    let (low, high) = (number.low * value.min(SHORTEST), number.high * value.max(LONGEST));
+    Interval::new(number.value * value, low, high)
 }
 
 #[cfg(test)]
@@ -388,15 +390,20 @@ mod tests {
             cycles,
             ..Modelled::default()
         };
-        let of = |value, cycles| lost_to(&row(value, cycles), Some(28.0)).unwrap();
+        let of = |value, cycles| lost_to(&row(value, cycles), Some(28.0));
         assert_eq!(of(100.0, Some(3500.0)), Interval::new(3500.0, 2800.0, 4235.0));
         assert_eq!(of(100.0, None), Interval::new(2800.0, 880.0, 4840.0));
         assert_eq!(of(0.0, Some(0.0)), Interval::new(0.0, 0.0, 28.0), "none seen, one possible");
-        assert_eq!(lost_to(&row(100.0, None), None), None, "no cost, no cycles");
+        let each = Modelled { each: Some(35.0), ..row(0.0, Some(0.0)) };
+        assert_eq!(lost_to(&each, Some(28.0)), Interval::new(0.0, 0.0, 35.0), "at its own cost");
+        // Without any, the geometric mean of 11 and 40.
+        let without = lost_to(&row(100.0, None), None);
+        assert!((without.value - 2097.6).abs() < 0.1, "{without:?}");
+        assert_eq!((without.low, without.high), (880.0, 4840.0));
     }
 
-    /// By hand: 120 mispredictions at most, and 50 of a branch that was not recorded, of 40 cycles at most; with its own
-    /// cost, 35, one is known.
+    /// By hand: 80 to 120 mispredictions of 11 to 40 cycles, and 50 of a branch that was not recorded, of 40 at most; with its own
+    /// cost, 35, one is known better.
     #[test]
     fn mispredictions_without_a_cost_have_a_most() {
         let of = |cycles| Modelled {
@@ -410,7 +417,7 @@ mod tests {
         sum.recorded(&of(None), None);
         sum.unknown(50.0 * LONGEST, NO_COST);
         sum.recorded(&of(Some(3500.0)), None);
-        assert_eq!(sum.known, Interval::new(3500.0, 2800.0, 4200.0));
-        assert_eq!(sum.unknown, Some((6800.0, NO_COST)));
+        assert_eq!((sum.known.low, sum.known.high), (2800.0 + 880.0, 4200.0 + 4800.0));
+        assert_eq!(sum.unknown, Some((2000.0, NO_COST)));
     }
 }

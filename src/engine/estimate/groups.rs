@@ -2,10 +2,11 @@
 //! for itself, the other blocks as one group. A sample is often taken in the block after the one that took the time,
 //! so the sum of blocks is known better than each of them.
 //!
-//! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first. A marked region has the
+//! Mispredicted indirect calls are sampled in the callee, too: their cost is divided first (`callees`). A marked region has the
 //! parts of the pieces that its samples are in, weighted by samples. A piece with samples in other regions, too,
 //! need not have the same parts in all of them: its intervals are widened to what is possible.
 
+use super::ask::Shared;
 use super::callees::{CalleeCosts, Calls};
 use super::evidence::{Branches, Context};
 use super::isolated::NOT_MEASURED;
@@ -148,28 +149,82 @@ const IN_CALLEE: &str = "indirect calls to it are mispredicted, and the core rec
 /// The least share of a piece's time that mispredicted calls are attributed.
 const LEAST: f64 = 0.01;
 
-/// Sums the indirect calls of these functions.
-pub(super) fn sum_calls(context: &Context, functions: &[Function]) -> CalleeCosts {
-    let mut found = CalleeCosts::default();
-    for at in functions.iter().flat_map(Function::pieces) {
-        let own = context.indirect_calls(at);
-        found.moved += own.cost.value - kept(&own, context, at);
-        found.all.cost = found.all.cost.plus_alike(own.cost);
-        found.all.unknown += own.unknown;
-        found.all.number += own.number;
-        found.all.executed += own.executed;
-    }
-    let direct = direct(functions);
-    for function in functions {
-        let Some(start) = function.start() else { continue };
-        let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
-        let entered = function.entries.first().and_then(|count| count.as_ref().ok());
-        let called = entered.map_or(f64::INFINITY, |count| *count as f64 - directly);
-        if called > 0.0 {
-            found.called.insert((function.module.clone(), start), called);
+/// Divides what the indirect calls of these functions cost between the places where it can be sampled.
+pub(super) fn divide_calls(
+    context: &Context,
+    functions: &[Function],
+    isolated: &Isolations,
+) -> CalleeCosts {
+    let mut all = Calls::default();
+    let (mut callers, mut callees) = (Vec::new(), Vec::new());
+    let (direct, mut not_recorded) = (direct(functions), 0.0);
+    for (number, function) in functions.iter().enumerate() {
+        let called = called(function, &direct);
+        let blocks = 0..function.flow.blocks.len();
+        not_recorded += blocks.map(|block| unrecorded(context, function, block)).sum::<f64>();
+        for (piece, at) in function.pieces().enumerate() {
+            let own = context.indirect_calls(at);
+            let (has_calls, is_called) = (own.cost.high > 0.0, is_start(at) && called > 0.0);
+            all.add(own);
+            if !has_calls && !is_called {
+                continue;
+            }
+            let found = isolated.get(&(number, piece));
+            let own = context.evidence(at, found.unwrap_or(&NOT_MEASURED));
+            let excess = excess(&own, context, at, has_calls);
+            if is_called {
+                callees.push((at.key(), excess, called));
+            }
+            if has_calls {
+                callers.push((at.key(), excess));
+            }
         }
     }
-    found
+    CalleeCosts::new(&all, not_recorded, callers, callees)
+}
+
+/// Executions at most of a block that was not counted and ends in an indirect branch: as many as its samples' time allows.
+fn unrecorded(context: &Context, function: &Function, block: usize) -> f64 {
+    let last = function.instructions(block).last();
+    let kind = last.map(|(_, inst)| inst.decoded.flow_control());
+    let is_one = matches!(kind, Some(FlowControl::IndirectBranch | FlowControl::IndirectCall));
+    if !is_one || function.entries[block].is_ok() {
+        return 0.0;
+    }
+    let Shared { cycles, samples, .. } = context.shared;
+    let sampled = cycles * function.samples[block] as f64 / (*samples).max(1) as f64;
+    sampled / context.retired(function, block).max(f64::MIN_POSITIVE)
+}
+
+/// Whether a piece has the start of its function.
+fn is_start(at: PieceOf) -> bool {
+    let PieceOf { function, piece } = at;
+    let start = function.start();
+    piece.blocks.iter().any(|block| Some(function.range(*block).start) == start)
+}
+
+/// How often a function is called where no direct call of it is known; infinite where it is not known how often it was
+/// entered.
+fn called(function: &Function, direct: &HashMap<(&str, u64), f64>) -> f64 {
+    let Some(start) = function.start() else { return 0.0 };
+    let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
+    let entered = function.entries.first().and_then(|count| count.as_ref().ok());
+    entered.map_or(f64::INFINITY, |count| *count as f64 - directly)
+}
+
+/// What a piece takes beyond its time in isolation, or what retires, and other mispredictions: at least without what its loads,
+/// fetching and latencies could take; those that a mispredicted call waits for are in its cost.
+fn excess(own: &Evidence, context: &Context, at: PieceOf, calls: bool) -> Interval {
+    let retired = own.retiring.clone().unwrap_or_default();
+    let alone = own.isolated.as_ref().map_or(retired, |alone| alone.cycles);
+    let others = context.mispredicted(at, Branches::Others);
+    let value = own.cycles.value - alone.value.max(retired.value) - others.cycles.value;
+    let loads = own.loads.as_ref().map_or(own.cycles.high, |all| all.at_most.high + all.unknown);
+    let waits = if calls { 0.0 } else { own.latency };
+    let could = loads + waits + own.fetch + own.translation;
+    let least = own.cycles.low - alone.high.max(retired.high) - others.cycles.high - could;
+    let (value, most) = (value.max(0.0), own.cycles.high - retired.low);
+    Interval::new(value, least.clamp(0.0, value), most.max(value))
 }
 
 /// How often each address is called, or jumped to, by its address.
@@ -188,36 +243,20 @@ fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
     all
 }
 
-/// How much of what a piece's calls cost there is room for beside what retires in it.
-fn kept(own: &Calls, context: &Context, at: PieceOf) -> f64 {
-    let retired = context.retiring(at).map_or(0.0, |one| one.value);
-    let sampled =
-        context.shared.cycles * at.piece.samples as f64 / context.shared.samples.max(1) as f64;
-    own.cost.value.min((sampled - retired).max(0.0))
-}
-
-/// The mispredictions of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost
-/// here. `None` where there is neither. Either may have all of it.
+/// The mispredictions of a piece alone: what calls in it, or of it, cost as far as it is sampled there. `None` where there
+/// is neither.
 fn without_others(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Mispredicted> {
-    let PieceOf { function, piece } = at;
-    let own = context.indirect_calls(at);
-    let start = function.start()?;
-    let has_start = piece.blocks.iter().any(|block| function.range(*block).start == start);
-    let called = context.callee_costs.called.get(&(function.module.clone(), start));
-    let called = called.filter(|_| has_start).copied().unwrap_or(0.0);
-    let landed = context.callee_costs.cost_of(called);
-    if own.cost.high.max(own.unknown).max(landed.high) <= LEAST * whole.cycles.value {
+    let (here, calls) = context.callee_costs.at(&at.key())?;
+    if here.high <= LEAST * whole.cycles.value {
         return None;
     }
     let others = context.mispredicted(at, Branches::Others).cycles;
-    let kept = Interval::new(kept(&own, context, at), 0.0, own.cost.high);
-    let here = Interval::new(landed.value, 0.0, landed.value);
-    let cycles = others.plus_alike(kept).plus_alike(here);
     let mut unknown = whole.mispredicted.unknown.clone();
-    if landed.above() > 0.0 {
-        unknown.get_or_insert_with(|| (0.0, Reason::given(IN_CALLEE))).0 += landed.above();
+    let known = if calls { here } else { Interval::new(here.value, here.low, here.value) };
+    if !calls && here.above() > 0.0 {
+        unknown.get_or_insert_with(|| (0.0, Reason::given(IN_CALLEE))).0 += here.above();
     }
-    Some(Mispredicted { cycles, unknown })
+    Some(Mispredicted { cycles: others.plus_alike(known), unknown })
 }
 
 /// Fewest samples of a region that is analysed.

@@ -7,6 +7,7 @@ use iced_x86::{FlowControl, Mnemonic, OpKind};
 use isa::deps::memory::Settings;
 use isa::deps::{self, Analyser, Window, critical_path};
 use isa::flow::{Edge, Flow, Loop};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tma::Core;
@@ -68,6 +69,9 @@ pub(super) struct Piece {
     pub paths: Vec<Path>,
 }
 
+/// A piece: its file and first address.
+pub(super) type Key = (String, u64);
+
 /// A piece in its function.
 #[derive(Clone, Copy)]
 pub(super) struct PieceOf<'a> {
@@ -80,6 +84,11 @@ impl PieceOf<'_> {
     pub fn divides(self) -> bool {
         let mut all = self.piece.blocks.iter().flat_map(|block| self.function.instructions(*block));
         all.any(|(_, inst)| inst.divides())
+    }
+
+    /// Its file and first address.
+    pub fn key(self) -> Key {
+        (self.function.module.clone(), self.start())
     }
 
     /// The first address of its first block; of a loop of its head.
@@ -163,6 +172,19 @@ impl Function {
     /// The addresses of a block.
     pub fn range(&self, block: usize) -> Range<u64> {
         self.flow.blocks[block].start..self.flow.blocks[block].end
+    }
+
+    /// Whether it has blocks that no known jump reaches, as its own unknown ones may.
+    pub fn has_unknown_jumps_inside(&self) -> bool {
+        let edges = self.flow.blocks.iter().flat_map(|block| &block.edges);
+        let reached: HashSet<usize> = edges
+            .filter_map(|edge| match edge {
+                Edge::Block(to) => Some(*to),
+                Edge::Outside(_) => None,
+            })
+            .collect();
+        (1..self.flow.blocks.len())
+            .any(|block| !reached.contains(&block) && self.executed(block) > 0.0)
     }
 
     /// Executions of a block, 0 where they are not known.

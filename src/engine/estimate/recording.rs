@@ -6,7 +6,7 @@ use super::callees;
 use super::contended;
 use super::evidence::Context;
 use super::further::{Counted, Further, Wanted};
-use super::groups::{Waits, group_time, sum_calls};
+use super::groups::{Waits, divide_calls, group_time};
 use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
@@ -199,7 +199,7 @@ impl Known<'_> {
             branches_wanted: of.wanted.branches,
             ..Context::new(self.shared, &counted)
         };
-        context.callee_costs = sum_calls(&context, self.functions);
+        context.callee_costs = divide_calls(&context, self.functions, isolated);
         let pool = self.pooled.zip(of.tail.as_ref());
         let pool = pool.map(|(pooled, tail)| Pool::of(pooled, tail, &context));
         let mut found = unexplained(&context, (self.functions, isolated), pool, time);

@@ -3,9 +3,9 @@
 
 use super::ask::Functions;
 use super::contended;
-use super::evidence::Context;
+use super::evidence::{Context, NO_COST};
 use super::footprint::Footprint;
-use super::groups::{Group, Groups, Waits, group_time, sum_calls};
+use super::groups::{Group, Groups, Waits, divide_calls, group_time};
 use super::isolated::{Found, NOT_MEASURED, Unmeasured};
 use super::known::{Isolations, Known, Measured, Recorded};
 use super::listing::{self, Listed};
@@ -65,7 +65,7 @@ pub(super) fn enter<'c, 'a: 'c>(
         pinned: of.pinned.clone(),
         ..Context::new(known.shared, counted)
     };
-    context.callee_costs = sum_calls(&context, known.functions);
+    context.callee_costs = divide_calls(&context, known.functions, isolated);
     let groups = group_time(&context, known.functions, isolated, Waits::Modelled);
     Rows { known, isolated, context: &context }.enter(document, &groups);
     listing::enter(document, code, &known.ask.model, &context, of.recorded.loads);
@@ -117,11 +117,11 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
                 .to_owned(),
         );
     }
-    if let (true, Some(cycles)) = (recorded.branches, context.penalty()) {
-        all.push(format!(
+    if recorded.branches {
+        all.push(context.penalty().map_or(NO_COST.to_owned(), |cycles| format!(
             "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
              `tdtool count --branches` shows for others"
-        ));
+        )));
     }
     all.extend(context.tail.as_ref().map(pooled::assumed));
     if *is_explained {
