@@ -76,7 +76,31 @@ pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64
         let (low, high) = own.interval;
         own.interval = (low.min(other.interval.0), high.max(other.interval.1));
     }
+    for (address, rarer) in rarer_targets(bursts) {
+        if let Some(own) = all.get_mut(&address) {
+            own.interval.0 = own.interval.0.min(rarer);
+        }
+    }
     all
+}
+
+/// By indirect branch, the share of its executions that do not go to its most frequent target: a processor that predicts that is
+/// wrong in no more, while the model's histories of random targets blur it.
+fn rarer_targets(bursts: &[Burst]) -> BTreeMap<u64, f64> {
+    let mut all: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
+    for Branch { address, kind } in bursts.iter().flat_map(|burst| &burst.branches) {
+        if let Kind::Indirect { target }
+        | Kind::Called { target, .. }
+        | Kind::IndirectCall { target, .. } = kind
+        {
+            *all.entry(*address).or_default().entry(*target).or_default() += 1;
+        }
+    }
+    let share = |targets: BTreeMap<u64, u64>| {
+        let most = targets.values().max().copied().unwrap_or(0);
+        1.0 - most as f64 / targets.values().sum::<u64>().max(1) as f64
+    };
+    all.into_iter().map(|(address, targets)| (address, share(targets))).collect()
 }
 
 /// Rules that the processor may have instead where one is not known that these branches ask for: the last target is
