@@ -5,7 +5,6 @@ use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, command, ended, program, start, tdtool_reading};
-use serde_json::Value;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
 use std::path::Path;
@@ -64,7 +63,7 @@ fn each_run_of_a_command_reads_the_same_input() {
     let asked = ["report", "--estimate", "--format", "json", "--", &work, "input"];
     has_read_all(tdtool_reading(asked, ROUNDS.as_bytes()));
     // Of a file the rest, as a shell leaves it.
-    let path = folder.write("input", &format!("read before\n{ROUNDS}"));
+    let path = folder.write("input", format!("read before\n{ROUNDS}"));
     let mut file = File::open(path).expect("a file");
     file.seek(SeekFrom::Start(12)).expect("moved");
     has_read_all(ended(start(command(asked).stdin(file))));
@@ -122,7 +121,7 @@ fn of_a_process_that_waits_the_child_that_works_is_named() {
     }
     let ran = report(&["--estimate", "--format", "json", "-p", &parent.id().to_string()]);
     need!(ran.code() == Some(0), ran.stderr);
-    let notes = Value::from(ran.json()["notes"].clone()).to_string();
+    let notes = ran.json()["notes"].to_string();
     let child = format!("-p {}", folder.read("started").trim());
     assert!(notes.contains(&child), "{child}: {notes}");
 }
