@@ -134,7 +134,7 @@ impl Timer {
         setup: &RunSetup,
         copies: Copies,
     ) -> Result<Option<Bound>> {
-        let filler = Filler::instead_of(block, &self.options.core);
+        let Ok(filler) = Filler::instead_of(block, &self.options.core) else { return Ok(None) };
         let Some(skeleton) = skeleton(block, filler) else { return Ok(None) };
         if matches!(copies.how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Timer {
         block: &Block,
         closed: &ClosedLoop,
     ) -> Result<Option<Bound>> {
-        let filler = Filler::instead_of(block, &self.options.core);
+        let Ok(filler) = Filler::instead_of(block, &self.options.core) else { return Ok(None) };
         let Some(bare) = skeleton(block, filler).and_then(|s| without_back_edge(block, &s)) else {
             return Ok(None);
         };

@@ -49,6 +49,7 @@ pub fn name(answer: Answer) -> &'static str {
         Answer::Width => "sustained width",
         Answer::NopsFused => "nop fusion",
         Answer::MovesFused => "move fusion",
+        Answer::Fillers => "nops or moves for bounds",
         Answer::FenceSlows => "fences",
         Answer::LoopDiffers => "loops",
         Answer::NeedsAlignment => "alignment",

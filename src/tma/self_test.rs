@@ -31,6 +31,8 @@ pub struct Answers {
     /// Whether a move between registers shares the slot of an instruction after it that changes the
     /// register moved to.
     pub moves_fused: Option<bool>,
+    /// What replaces instructions where front end and slots are measured, a cycle: nops, or moves where nops share slots.
+    pub fillers: Option<f64>,
     /// Whether straight code directly after a fence runs slower than after a fence and a jump.
     pub fence_slows: Option<bool>,
     /// Whether code takes another time in a loop of 48 instructions than in one of 576.

@@ -128,3 +128,39 @@ fn the_cost_of_cuts_hides_no_dependency() {
         });
     }
 }
+
+/// Two loads, a store and three that any core since Haswell has units for (uops.info): six of them take what six slots do. What
+/// they are replaced by takes no longer.
+#[test]
+fn no_bound_is_above_a_block_near_the_width() {
+    let Some(_quiet) = quiet_sandbox() else { return };
+    let block = "mov r8,[rbx]; mov [rbp],r10; add rcx,rdx; cmp rsi,rdi; mov r9,[rbx+8]; mov r11d,1";
+    let is_ok = |document: &Value| {
+        let holds = |a: &Value| a["name"] == "contention" && a["verdict"] == "held";
+        document["assumptions"].as_array().is_some_and(|all| all.iter().any(holds))
+    };
+    assert_explained(block, &[], is_ok, |document| {
+        let all = document["assumptions"].as_array().unwrap();
+        let bounds = all.iter().find(|a| a["name"] == "bounds").expect("it has bounds");
+        claim(bounds["verdict"] != "violated", || bounds.to_string())
+    });
+}
+
+/// Eight of one cycle each, without a dependency on another: no core has more than six units for them (uops.info), and each has
+/// at least as many slots.
+#[test]
+fn more_arithmetic_than_units_does_not_wait_for_the_front_end() {
+    let Some(_quiet) = quiet_sandbox() else { return };
+    let block = "and eax,r15d; and ebx,r15d; and ecx,r15d; and edx,r15d; and esi,r15d; and edi,r15d; \
+                 and ebp,r15d; and r8d,r15d";
+    let has_verdict = |document: &Value| document["hierarchy"]["bound"].is_string();
+    assert_explained(block, &[], has_verdict, |document| {
+        let found = document["hierarchy"]["bound"].as_str().unwrap();
+        let slots = cycles(document, "issue-width").expect("every table has its width");
+        // Where slots take nearly as long, the front end may, too.
+        let is_near = slots > 0.9 * time(document);
+        claim(is_near || found != "front-end", || {
+            format!("{found}: {}", document["hierarchy"]["verdict"])
+        })
+    });
+}

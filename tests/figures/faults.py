@@ -31,6 +31,7 @@ SEQUENCES = [f"branch on a sequence of {1 << bits}" for bits in (8, 10, 11, 12, 
 ANSWERS = {
     "width": (MIXES, {"blocks", "bounds", "estimate"}),
     "nops_fused": (["nops", "constants and nops"], {"bounds", "estimate"}),
+    "fillers": (["nops", "moves to one register"], {"bounds", "estimate"}),
     "moves_fused": (["moves and additions"], {"blocks"}),
     "fence_slows": (["mfence", "lfence"], set()),
     "loop_differs": (["loop of 48"], set()),

@@ -3,6 +3,7 @@
 use super::cycles::{Cycles, span};
 use super::explainer::{Explainer, Findings, Subject, WaitBudget};
 use super::model::{Evidence, latency_hides_ports};
+use crate::harness::skeleton::Filler;
 use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, L1_ACCESS, PORTS};
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Found, Measurement, Status, Throughput, Values};
@@ -72,7 +73,9 @@ impl Explainer {
             memory_chain_arithmetic: through_memory.map(|r| self.arithmetic(r)),
             ..Evidence::default()
         };
-        let (bounds, missing) = (Vec::new(), Vec::new());
+        let no_filler = Filler::instead_of(subject.block, &self.core).err();
+        let missing = no_filler.map(|no| format!("front-end: {}", no.why())).into_iter().collect();
+        let bounds = Vec::new();
         let mut findings = Findings { evidence, bounds, analysis, code, form, missing };
         let mut independent = self.measure_independent(subject, &mut findings)?;
         if let Some(own) = &mut independent {

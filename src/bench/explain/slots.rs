@@ -92,6 +92,8 @@ impl Explainer {
             }
         }
         let Some(&(slots, nops, filler)) = all.first() else {
+            let no_filler = Filler::among(subject.block, &self.core).err();
+            let failure = failure.or(no_filler.map(|no| format!("slots: {}", no.why())));
             findings.missing.extend(failure);
             return Ok(computed);
         };
@@ -141,7 +143,7 @@ impl Explainer {
             (None, Some(values)) => (subject.block.clone(), 1, values.clone()),
             (None, None) => return Ok(None),
         };
-        let Some(filler) = Filler::among(&code, &self.core) else { return Ok(None) };
+        let Ok(filler) = Filler::among(&code, &self.core) else { return Ok(None) };
         let block = padded(&code, nops * copies, filler);
         Ok(block.map(|block| Padded { block, values, copies, nops, filler }))
     }
@@ -198,7 +200,8 @@ impl Explainer {
 
     /// The front end of straight code in isolation.
     fn front_end_of(&mut self, code: &Block, values: &Values) -> Result<Option<Cycles>> {
-        let Some(bare) = skeleton(code, Filler::instead_of(code, &self.core)) else {
+        let filler = Filler::instead_of(code, &self.core).ok();
+        let Some(bare) = filler.and_then(|filler| skeleton(code, filler)) else {
             return Ok(None);
         };
         let time = self.trusted(&bare.bytes, values)?.ok();

@@ -3,7 +3,8 @@
 //! takes two op-cache slots, unlike a nop, and has no input.
 //!
 //! Fillers are nops, except on cores where a nop shares the slot of the instruction before it (Zen 4). There they
-//! are moves between registers, which renaming carries out.
+//! are moves between registers, which renaming carries out. The self-test measures how many a cycle a core delivers:
+//! slower ones would take the time of an execution unit for that of the front end, and are not used.
 
 use iced_x86::{Mnemonic, Register};
 use isa::code::{Block, Inst};
@@ -15,15 +16,22 @@ const PREFIXES: usize = 3;
 
 /// Bytes of the longest nop without a prefix.
 pub const LONGEST: usize = 8;
-/// Encoding number of the stack pointer, which is never written.
+/// Encoding number of the stack pointer, which is never written; nor is it read: a Zen 4 does four `mov r32,esp` a
+/// cycle, and six of any other register (measured natively, 2 to 10 bytes each).
 const STACK_POINTER: u8 = 4;
+/// Registers that need no prefix.
+const LOW: std::ops::Range<u8> = 0..8;
+/// Share of the width that fillers reach at least, if nothing but slots limits them.
+const FILLS: f64 = 0.93;
+
 /// Evidence of the front-end bound, with known biases for this block.
 pub fn how(block: &Block, filler: Filler) -> String {
-    let filler = filler.name();
-    let mut how = format!("measured: each instruction replaced by a {filler} of the same length");
-    if filler == Filler::Move(0).name() {
+    let mut how =
+        format!("measured: each instruction replaced by a {} of the same length", filler.name());
+    if filler != Filler::Nop {
         how += ", because nops share slots here";
     }
+    let filler = filler.name();
     if block.final_branch().is_some() {
         how += ", the final jump kept";
     }
@@ -120,44 +128,96 @@ fn test(length: usize) -> Vec<u8> {
 pub enum Filler {
     /// Nops.
     Nop,
-    /// Moves of the stack pointer to this register.
-    Move(u8),
+    /// Moves to one register from another, which no filler writes and is below 8.
+    Move {
+        /// The register that is written.
+        to: u8,
+        /// The register that is read.
+        from: u8,
+    },
+}
+
+/// Why nothing can fill slots.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoFiller {
+    /// It is delivered at this rate, which is below the width; instructions a cycle.
+    Slow { rate: f64, width: f64 },
+    /// Nops share slots, and whether renaming carries out moves is not known.
+    Unknown,
+    /// Nops share slots, and the block uses all registers.
+    NoRegister,
+}
+
+impl NoFiller {
+    /// As text.
+    pub fn why(self) -> String {
+        match self {
+            Self::Slow { rate, width } => format!(
+                "what replaces instructions is delivered at {rate:.1} of {width:.1} a cycle, so that it waits for more \
+                 than slots"
+            ),
+            Self::Unknown => {
+                "nops share slots here, and whether moves take only a slot is not known".to_owned()
+            }
+            Self::NoRegister => {
+                "nops share slots here, and the block leaves no register for moves".to_owned()
+            }
+        }
+    }
 }
 
 impl Filler {
-    /// The filler among the instructions of `block`, whose registers stay unchanged; `None` if nops share slots
-    /// and no register is free.
-    pub fn among(block: &Block, core: &Core) -> Option<Self> {
+    /// The filler among the instructions of `block`, whose registers stay unchanged.
+    ///
+    /// # Errors
+    /// There is none, and why.
+    pub fn among(block: &Block, core: &Core) -> Result<Self, NoFiller> {
         Self::of(core, |number| !uses(block, number))
     }
 
     /// The filler that replaces the instructions of `block`. It may write a register of the block, which is not
     /// the loop counter.
-    pub fn instead_of(block: &Block, core: &Core) -> Self {
-        let own = |number| uses(block, number);
-        // A block without registers leaves the highest for the counter.
-        Self::of(core, own).or_else(|| Self::of(core, |_| true)).unwrap_or(Self::Nop)
+    ///
+    /// # Errors
+    /// There is none, and why.
+    pub fn instead_of(block: &Block, core: &Core) -> Result<Self, NoFiller> {
+        match Self::of(core, |number| uses(block, number)) {
+            // A block without registers leaves the highest for the counter.
+            Err(NoFiller::NoRegister) => Self::of(core, |_| true),
+            found => found,
+        }
     }
 
-    fn of(core: &Core, may_write: impl Fn(u8) -> bool) -> Option<Self> {
-        let shared = core.fuses_nops() == Some(true) && core.facts().renames(Renamed::Mov);
-        if !shared {
-            return Some(Self::Nop);
+    fn of(core: &Core, may_write: impl Fn(u8) -> bool) -> Result<Self, NoFiller> {
+        let measured = core.answers().and_then(|answers| answers.fillers.zip(answers.width));
+        if let Some((rate, width)) = measured.filter(|(rate, width)| *rate < FILLS * width) {
+            return Err(NoFiller::Slow { rate, width });
         }
-        let free = (0..16).filter(|number| *number != STACK_POINTER && may_write(*number));
-        free.map(Self::Move).next()
+        if core.fuses_nops() != Some(true) {
+            return Ok(Self::Nop);
+        }
+        if measured.is_none() && !core.facts().renames(Renamed::Mov) {
+            return Err(NoFiller::Unknown);
+        }
+        let mut free = (0..16).filter(|number| *number != STACK_POINTER && may_write(*number));
+        let to = free.next().ok_or(NoFiller::NoRegister)?;
+        // Another that the block leaves free, if there is one: no instruction is waited for.
+        let others = || LOW.filter(|number| ![STACK_POINTER, to].contains(number));
+        let from = others().find(|number| may_write(*number)).or_else(|| others().next());
+        from.map(|from| Self::Move { to, from }).ok_or(NoFiller::NoRegister)
     }
 
     /// An instruction of 1 to 15 bytes. One byte is a nop in any case, and so are two where the register
     /// needs a prefix.
     pub fn bytes(self, length: usize) -> Vec<u8> {
+        // ds mov r32, r32: the segment has no effect here in 64-bit mode.
+        let after = |prefixes: usize, form: &[u8]| [&vec![0x3e; prefixes][..], form].concat();
         match self {
-            // ds mov r32, esp: the segment has no effect here in 64-bit mode.
-            Self::Move(to @ 0..8) if length >= 2 => {
-                [vec![0x3e; length - 2], vec![0x89, 0xe0 | to]].concat()
+            Self::Move { to: to @ 0..8, from } if length >= 2 => {
+                after(length - 2, &[0x89, 0xc0 | from << 3 | to])
             }
-            Self::Move(to) if length >= 3 => {
-                [vec![0x3e; length - 3], vec![0x41, 0x89, 0xe0 | (to & 7)]].concat()
+            Self::Move { to, from } if length >= 3 => {
+                after(length - 3, &[0x41, 0x89, 0xc0 | from << 3 | (to & 7)])
             }
             _ => nop(length),
         }
@@ -167,7 +227,7 @@ impl Filler {
     pub fn name(self) -> &'static str {
         match self {
             Self::Nop => "nop",
-            Self::Move(_) => "move",
+            Self::Move { .. } => "move",
         }
     }
 }
@@ -248,8 +308,8 @@ mod tests {
     fn every_length_is_one_instruction() {
         for (filler, least, mnemonic) in [
             (Filler::Nop, 1, Mnemonic::Nop),
-            (Filler::Move(1), 2, Mnemonic::Mov),
-            (Filler::Move(11), 3, Mnemonic::Mov),
+            (Filler::Move { to: 1, from: 3 }, 2, Mnemonic::Mov),
+            (Filler::Move { to: 11, from: 3 }, 3, Mnemonic::Mov),
         ] {
             for length in 1..=15 {
                 let one = block(&hex(&filler.bytes(length)));
@@ -258,8 +318,8 @@ mod tests {
                 assert_eq!(one.instructions[0].decoded.mnemonic(), expected, "{length}");
             }
         }
-        let moved = block(&hex(&Filler::Move(11).bytes(5)));
-        assert_eq!(moved.instructions[0].text, "mov r11d,esp");
+        let moved = block(&hex(&Filler::Move { to: 11, from: 3 }.bytes(5)));
+        assert_eq!(moved.instructions[0].text, "mov r11d,ebx");
     }
 
     fn hex(bytes: &[u8]) -> String {
@@ -273,14 +333,35 @@ mod tests {
         let of = |name| Core::modelled(&events::library(), name).unwrap();
         // add rax,rbx
         let add = block("4801d8");
-        assert_eq!(Filler::among(&add, &of("zen3")), Some(Filler::Nop));
-        assert_eq!(Filler::among(&add, &of("zen4")), Some(Filler::Move(1)));
-        assert_eq!(Filler::instead_of(&add, &of("zen4")), Filler::Move(0));
-        assert_eq!(Filler::instead_of(&block("90"), &of("zen4")), Filler::Move(0));
+        let moves = |to, from| Ok(Filler::Move { to, from });
+        assert_eq!(Filler::among(&add, &of("zen3")), Ok(Filler::Nop));
+        assert_eq!(Filler::among(&add, &of("zen4")), moves(1, 2));
+        assert_eq!(Filler::instead_of(&add, &of("zen4")), moves(0, 3));
+        assert_eq!(Filler::instead_of(&block("90"), &of("zen4")), moves(0, 1));
+        // mov r8,r9: the one written is the block's.
+        assert_eq!(Filler::instead_of(&block("4d89c8"), &of("zen4")), moves(8, 0));
         // A self-test's answer overrides the table.
         let measured = of("zen4");
         let answers = tma::self_test::Answers { nops_fused: Some(false), ..Default::default() };
         measured.self_test.answers_or(|| answers);
-        assert_eq!(Filler::among(&add, &measured), Some(Filler::Nop));
+        assert_eq!(Filler::among(&add, &measured), Ok(Filler::Nop));
+    }
+
+    /// Natively on a Zen 4 of 6 a cycle, moves from the stack pointer, which take an execution unit: 4.
+    #[test]
+    fn fillers_slower_than_the_width_fill_nothing() {
+        let add = block("4801d8");
+        let of = |rate: f64, fused: bool| {
+            let core = Core::modelled(&events::library(), "zen4").unwrap();
+            let (fillers, width, nops_fused) = (Some(rate), Some(6.0), Some(fused));
+            let answers =
+                tma::self_test::Answers { fillers, width, nops_fused, ..Default::default() };
+            core.self_test.answers_or(|| answers);
+            [Filler::among(&add, &core), Filler::instead_of(&add, &core)]
+        };
+        for fused in [true, false] {
+            assert_eq!(of(4.0, fused), [Err(NoFiller::Slow { rate: 4.0, width: 6.0 }); 2]);
+            assert!(of(5.9, fused).iter().all(Result::is_ok));
+        }
     }
 }

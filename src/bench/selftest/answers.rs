@@ -2,7 +2,7 @@
 
 use super::mispredicted;
 use super::questions::Question::{
-    ConstantChain, Distance, Fence, Loop, MoveChain, Moves, Nops, NopsBetween, Target,
+    ConstantChain, Distance, Fence, Fillers, Loop, MoveChain, Moves, Nops, NopsBetween, Target,
 };
 use super::questions::{DISTANCES, LOOPS, NEAR, Question};
 use super::times::{Measured, Times};
@@ -58,6 +58,7 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
         width: book.number(Answer::Width, number),
         nops_fused: book.enter(Answer::NopsFused, nops_fused(times, slots)),
         moves_fused: book.enter(Answer::MovesFused, moves_fused(times, slots)),
+        fillers: book.number(Answer::Fillers, fillers(times, slots)),
         fence_slows: book.enter(Answer::FenceSlows, fence_slows(times, slots)),
         loop_differs: book.enter(Answer::LoopDiffers, loop_differs(times)),
         needs_alignment: book.enter(Answer::NeedsAlignment, needs_alignment(times)),
@@ -121,6 +122,12 @@ fn rate(times: &Times, question: Question) -> Measured {
 fn nops_fused(times: &Times, width: Result<f64, Open>) -> Result<bool, Open> {
     let fastest = rate_of(times, Nops)?.max(rate_of(times, NopsBetween)?);
     Ok(fastest > FUSED * width?)
+}
+
+/// What replaces instructions: nops, or moves where nops share slots. Where the width is open, so is whether they reach it.
+fn fillers(times: &Times, width: Result<f64, Open>) -> Measured {
+    let is_move = nops_fused(times, width)?;
+    rate(times, if is_move { Fillers } else { Nops })
 }
 
 /// More instructions a cycle than slots: the pairs share them.
@@ -204,6 +211,7 @@ mod tests {
         assert_eq!(answers.loop_differs, Some(false));
         assert_eq!(answers.false_distances, Some(vec![]));
         assert_eq!((answers.moves, answers.constant_adds), (Some(4.0), Some(4.0)));
+        assert_eq!(answers.fillers, Some(4.0), "nops");
     }
 
     /// Measured natively on a Zen 4 (6 slots): 12 nops a cycle; after `mfence` code at 16 bytes a
@@ -228,6 +236,7 @@ mod tests {
         );
         let answers = of(&times, asked(6));
         assert_eq!((answers.nops_fused, answers.fence_slows), (Some(true), Some(true)));
+        assert_eq!(answers.fillers, Some(6.0), "moves");
         assert_eq!(answers.false_distances, Some(vec![0x400, 0x800, 0x1000]));
     }
 

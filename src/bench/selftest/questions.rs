@@ -5,6 +5,7 @@ use super::random::{
 };
 use crate::clock::mixes::{LENGTH, MIXES};
 use crate::harness::emitter::{Emitter, RCX};
+use crate::harness::skeleton::Filler;
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use tma::self_test::LENGTHS;
@@ -62,6 +63,8 @@ pub enum Question {
     NopsBetween,
     /// Moves between registers, each followed by an addition to the register moved to.
     Moves,
+    /// Moves as they replace instructions where nops share slots.
+    Fillers,
     /// A fence, nops of seven bytes: `mfence` or `lfence`, with a jump between or not.
     Fence {
         /// `mfence`; else `lfence`.
@@ -103,7 +106,8 @@ pub enum Question {
 
 use Order::{InTurn, Random};
 use Question::{
-    Among, Branch, Call, Calls, CallsApart, ConstantChain, Distance, Fence, Jump, Jumps, Loop, Mix,
+    Among, Branch, Call, Calls, CallsApart, ConstantChain, Distance, Fence, Fillers, Jump, Jumps,
+    Loop, Mix,
     MoveChain, Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
 };
 
@@ -117,6 +121,7 @@ pub const QUESTIONS: &[Question] = &[
     Nops,
     NopsBetween,
     Moves,
+    Fillers,
     Fence { memory: true, jump: false },
     Fence { memory: true, jump: true },
     Fence { memory: false, jump: false },
@@ -191,6 +196,7 @@ impl Question {
             Nops => "nops".to_owned(),
             NopsBetween => "constants and nops".to_owned(),
             Moves => "moves and additions".to_owned(),
+            Fillers => "moves to one register".to_owned(),
             Fence { memory, jump } => {
                 let fence = if memory { "mfence" } else { "lfence" };
                 format!("{fence}{}", if jump { " and jump" } else { "" })
@@ -220,7 +226,7 @@ impl Question {
     pub fn instructions(self) -> usize {
         match self {
             Mix(_) => LENGTH,
-            Nops | Fence { .. } | Target(_) | ConstantChain | MoveChain => STRAIGHT,
+            Nops | Fillers | Fence { .. } | Target(_) | ConstantChain | MoveChain => STRAIGHT,
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
@@ -285,6 +291,8 @@ impl Question {
                 // mov r12..r15, rbx; add r12..r15, 1 with four bytes of constant: five bytes each
                 code.raw(&[0x49, 0x89, 0xdc + register, 0x49, 0x81, 0xc4 + register, 1, 0, 0, 0]);
             }),
+            // mov r12d, ebx
+            Fillers => repeat(code, &Filler::Move { to: 12, from: 3 }.bytes(NOP5.len()), STRAIGHT),
             Fence { memory, jump } => {
                 match memory {
                     true => code.raw(&[0x0f, 0xae, 0xf0]),

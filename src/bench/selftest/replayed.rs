@@ -124,7 +124,7 @@ fn own(answer: Answer) -> Vec<Question> {
     };
     match answer {
         Answer::Width => only(&|q| matches!(q, Mix(_))),
-        Answer::NopsFused => vec![Nops],
+        Answer::NopsFused | Answer::Fillers => vec![Nops],
         Answer::MovesFused => vec![Moves],
         Answer::FenceSlows => vec![Fence { memory: true, jump: false }],
         Answer::LoopDiffers => vec![Loop(LOOPS.0)],
@@ -152,12 +152,13 @@ fn own(answer: Answer) -> Vec<Question> {
 /// The answers that a fault in `answer` may open: those that are computed from it.
 fn dependents(answer: Answer) -> BTreeSet<Answer> {
     use Answer::{
-        Biased, Calls, FenceSlows, IndirectMisprediction, Misprediction, MispredictionLoad,
-        MovesFused, NopsFused, ReadyMisprediction, ReturnMisprediction, Returns, Several, Targets,
-        Width,
+        Biased, Calls, FenceSlows, Fillers, IndirectMisprediction, Misprediction,
+        MispredictionLoad, MovesFused, NopsFused, ReadyMisprediction, ReturnMisprediction, Returns,
+        Several, Targets, Width,
     };
     let others: &[Answer] = match answer {
-        Width => &[NopsFused, MovesFused, FenceSlows],
+        Width => &[NopsFused, MovesFused, FenceSlows, Fillers],
+        NopsFused | Fillers => &[NopsFused, Fillers],
         Misprediction => &[Biased],
         ReadyMisprediction => &[Returns, ReturnMisprediction],
         IndirectMisprediction => &[Targets, MispredictionLoad, Several],

@@ -57,6 +57,12 @@ fn known(answers: &Answers) -> Vec<String> {
     known.extend(either(answers.nops_fused, "nops share slots", "a nop takes a slot"));
     let moves = "moves share the slot of what changes their target";
     known.extend(either(answers.moves_fused, moves, "a move takes a slot"));
+    known.extend(answers.fillers.map(|rate| {
+        let filler = if answers.nops_fused == Some(true) { "moves" } else { "nops" };
+        format!(
+            "{rate:.1} {filler} a cycle, which stand for instructions in front-end and slot bounds"
+        )
+    }));
     let fences = "fences slow the code after them";
     known.extend(either(answers.fence_slows, fences, "fences do not slow code"));
     let loops = "short loops differ from long ones";

@@ -12,6 +12,8 @@ pub enum Answer {
     NopsFused,
     /// Whether moves share slots.
     MovesFused,
+    /// Nops, or moves where nops share slots, a cycle.
+    Fillers,
     /// Whether fences slow the code after them.
     FenceSlows,
     /// Whether short loops differ from long ones.
@@ -83,6 +85,7 @@ impl Answer {
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
+        Self::Fillers,
         Self::FenceSlows,
         Self::LoopDiffers,
         Self::NeedsAlignment,
@@ -110,7 +113,7 @@ impl Answer {
         };
         match self {
             Self::Width => &[Sentinel, WidthCheck, Identification],
-            Self::NopsFused => &[FrontEndBounds],
+            Self::NopsFused | Self::Fillers => &[FrontEndBounds],
             Self::MovesFused => &[WidthCheck],
             // Asked to know a core; nothing depends on them.
             Self::FenceSlows | Self::LoopDiffers | Self::NeedsAlignment => &[],
