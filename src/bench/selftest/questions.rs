@@ -107,8 +107,7 @@ pub enum Question {
 use Order::{InTurn, Random};
 use Question::{
     Among, Branch, Call, Calls, CallsApart, ConstantChain, Distance, Fence, Fillers, Jump, Jumps,
-    Loop, Mix,
-    MoveChain, Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
+    Loop, Mix, MoveChain, Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
 };
 
 /// All tests.

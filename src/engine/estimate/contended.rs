@@ -1,9 +1,9 @@
 //! Contention for cache lines, as recorded addresses show it: its code, its lines, and notes on both.
 
+use super::compared::{around, contending, kind, waited};
 use super::evidence::Context;
 use super::known::Known;
 use super::pieces::Function;
-use super::pinned::{around, contending, kind, waited};
 use estimate::{Part, Parts};
 use report::documents::count::{ContendedLine, Count};
 use report::format::seconds;

@@ -2,13 +2,13 @@
 
 use super::ask::{DEVIATIONS, Shared};
 use super::callees::{CalleeCosts, Calls, LONGEST, SHORTEST, most};
+use super::compared;
 use super::division::{Tables, divisions};
 use super::footprint::Footprint;
 use super::further::{Counted, Uncounted};
 use super::isolated::{Found, Unmeasured};
 use super::latency::{self, Accesses};
 use super::pieces::{Function, Kind, PieceOf};
-use super::pinned;
 use crate::steps::Places;
 use estimate::{Contention, Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
@@ -127,11 +127,11 @@ impl<'a> Context<'a> {
     fn contention(&self, at: PieceOf, cycles: Interval) -> Option<Contention> {
         let run = self.pinned.as_ref().filter(|run| run.failed.is_none())?;
         let lines = &self.counted.count.contended_lines;
-        let kind = pinned::kind(lines, &at.function.module, &pinned::around(at))?;
-        let samples = pinned::samples(run, at.function, &at.piece.blocks);
+        let kind = compared::kind(lines, &at.function.module, &compared::around(at))?;
+        let samples = compared::samples(run, at.function, &at.piece.blocks);
         let all = run.task * self.shared.clock.ghz * 1e9;
-        let cycles = pinned::cost(cycles, run, all, samples)?;
-        Some(Contention { cycles, by: pinned::contending(kind) })
+        let cycles = compared::cost(cycles, run, all, samples)?;
+        Some(Contention { cycles, by: compared::contending(kind) })
     }
 
     fn loads(&self, at: PieceOf, is_loop: bool) -> Result<Loads, NoLoads> {

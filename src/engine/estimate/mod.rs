@@ -11,7 +11,8 @@
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
 //! | `isolated` | loops and blocks measured in isolation, or why not |
-//! | `pinned` | a run on one CPU: what contention for cache lines costs |
+//! | `pinned` | a run on one CPU |
+//! | `compared` | that and the sampled run → what contention for cache lines costs |
 //! | `contended` | contention in recorded addresses: its code, lines and notes |
 //! | `known` | the inputs of the document, also as evidence |
 //! | `recording` | the runs after the first, in order, and the document from them |
@@ -32,6 +33,7 @@
 
 mod ask;
 mod callees;
+mod compared;
 mod contended;
 mod division;
 mod evidence;

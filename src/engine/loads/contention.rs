@@ -1,7 +1,6 @@
 //! Recorded addresses → rows of the cache lines that threads contend for.
 
-use super::STACK;
-use super::sites::Site;
+use super::sites::{STACK, Site};
 use loads::contention::{Contended, contended};
 use loads::recorded::{Actor, Line, LineAccess};
 use probe::bursts::{Burst, Record, Recorded, Region};

@@ -30,7 +30,7 @@ use report::documents::count::{
     AllocationSite, ContendedLine, Cost, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
     LoadRow, TimerRow,
 };
-use sites::{Latencies, NoLatencies, Site, Sites, Timing};
+use sites::{Latencies, NoLatencies, STACK, Site, Sites, Timing};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use tma::Address;
@@ -161,9 +161,6 @@ impl Asked {
 const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 1.0 };
 /// [`PACE`] for a run that is to take not much longer than without.
 const SHORT: Pace = Pace { pause: 4.0, ..PACE };
-/// Pages as a power of two in which the stack of one thread is taken to lie: those of different threads
-/// are 8 MiB apart (glibc's default).
-const STACK: u32 = 9;
 
 /// The site of each observed instruction; sites note why they were not observed.
 fn observed(sites: &mut Sites, recorded: &Recorded) -> Vec<Option<usize>> {

@@ -23,6 +23,10 @@ const SHARE: f64 = 0.99;
 /// Most blocks that are analysed.
 const MOST: usize = 400;
 
+/// Pages as a power of two in which the stack of one thread is taken to lie: those of different threads
+/// are 8 MiB apart (glibc's default).
+pub(super) const STACK: u32 = 9;
+
 /// One load or store.
 pub(super) struct Site {
     /// Its function, in the order of the request.
