@@ -81,7 +81,7 @@ impl Open {
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
