@@ -94,13 +94,14 @@ impl Listing<'_> {
             return;
         }
         row.code = lines.iter().map(|line| self.instruction(&row.module, line)).collect();
+        let bytes: Vec<u8> = lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
         if loops_back {
-            self.critical(row, &lines);
+            self.critical(row, &bytes);
         } else {
             let why = "only a loop of one block has one path to follow".to_owned();
             row.reasons.insert("critical_cycles".to_owned(), why);
         }
-        enter_causes(row, self.context);
+        enter_causes(row, &bytes, self.context);
     }
 
     /// Trips and mispredictions, or why they are not known.
@@ -157,12 +158,11 @@ impl Listing<'_> {
     }
 
     /// Marks the loop-carried critical path of a loop of one block.
-    fn critical(&mut self, row: &mut Row, lines: &[&AnnotatedLine]) {
-        let bytes: Vec<u8> = lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
+    fn critical(&mut self, row: &mut Row, bytes: &[u8]) {
         let core = &self.model.core;
         let settings =
             Settings { window: Window::of(core).entries, runs: RUNS, initial_values: Vec::new() };
-        let found = Code::of_bytes(&bytes, core.facts());
+        let found = Code::of_bytes(bytes, core.facts());
         let found = found.map(|code| self.analyser.analyse(&code, &settings).recurrences);
         let Some(longest) = found.ok().and_then(|all| all.into_iter().next()) else {
             let why = "no loop-carried dependency".to_owned();
@@ -196,19 +196,14 @@ struct Weight {
     samples: f64,
 }
 
-/// Enters the share of the row's parts that each of its instructions has.
-fn enter_causes(row: &mut Row, context: &Context) {
-    let found = attribute(&row.parts, &weights(row, context));
+/// Enters the share of the row's parts that each of its instructions has; `bytes` are theirs.
+fn enter_causes(row: &mut Row, bytes: &[u8], context: &Context) {
+    let found = attribute(&row.parts, &weights(row, bytes, context));
     row.code.iter_mut().zip(found).for_each(|(one, causes)| one.causes = Some(causes));
 }
 
-fn weights(row: &Row, context: &Context) -> Vec<Weight> {
-    let bytes = |hex: &str| -> Vec<u8> {
-        let byte = |at| hex.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
-        (0..hex.len()).step_by(2).filter_map(byte).collect()
-    };
-    let all: Vec<u8> = row.code.iter().flat_map(|one| bytes(&one.bytes)).collect();
-    let code = Code::of_bytes(&all, context.shared.core.facts()).ok();
+fn weights(row: &Row, bytes: &[u8], context: &Context) -> Vec<Weight> {
+    let code = Code::of_bytes(bytes, context.shared.core.facts()).ok();
     let uops = code.as_ref().zip(context.shared.ports.as_ref());
     let uops = uops.map(|(code, ports)| ports.uops(&code.instructions, &code.effects));
     let slots = |number: usize| match &uops {
