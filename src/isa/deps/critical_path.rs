@@ -196,7 +196,7 @@ impl Walk<'_> {
             Use::Register(reg) => {
                 effects.writes.iter().any(|write| write.reg == reg && effects.flows(read, write))
             }
-            Use::Stored => effects.stored(read),
+            Use::Stored => effects.flows_to_store(read),
             Use::Address => matches!(read.role, Role::Address(_)),
             Use::Branch => read.role != Role::Stack,
         }

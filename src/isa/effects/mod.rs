@@ -11,59 +11,56 @@
 //! # Corrections of iced-x86
 //!
 //! Most effects come from iced-x86. This module corrects what it omits or reports differently, per
-//! microarchitecture where processors differ. "Measured" corrections are shown on Golden Cove by the
-//! blocks of tests/figures/corrections.py; "defined" ones follow from the instruction's definition;
-//! "untested" ones rely on their source alone.
+//! microarchitecture where processors differ. What was measured on Emerald Rapids (Golden Cove), the blocks of
+//! tests/figures/corrections.py show; "all" is then extrapolated from that core.
 //!
-//! | instructions | iced-x86 | here | cores | source | evidence |
-//! |---|---|---|---|---|---|
-//! | cmov of 16 and 64 bits | destination conditionally written | destination is a source operand | all | measured on Emerald Rapids | measured |
-//! | bsf, bsr | destination conditionally written | destination merged: a true dependency | all | measured on Emerald Rapids | measured |
-//! | pcmpeq* with equal registers | reads the register | does not read it | all known | measured on Emerald Rapids | measured |
-//! | pcmpgt* with equal registers | reads the register | does not read it | all known | measured on Emerald Rapids | measured |
-//! | psubs*, psubus* with equal registers | reads the register | does not read it | Haswell and later, Zen | measured on Emerald Rapids | measured |
-//! | pcmpeq*, pcmpgt* with equal registers into a mask register | reads the register | does not read it | all known | measured on Emerald Rapids | measured |
-//! | zeroing idioms under a mask | xor and sub do not read the register | reads the register | Golden Cove | measured on Emerald Rapids | measured |
-//! | pandn, andnps, andnpd with equal registers | reads the register | does not read it | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture | untested |
-//! | pandn, andnps, andnpd with equal registers | reads the register | reads the register | Intel | measured on Emerald Rapids | measured |
-//! | vpternlog with 0xff | reads all three sources | reads all three sources | Golden Cove | measured on Emerald Rapids | measured |
-//! | kxor, kxnor with equal registers | reads the register | does not read it | Golden Cove | measured on Emerald Rapids | measured |
-//! | kandn with equal registers | reads the register | reads the register | Golden Cove | measured on Emerald Rapids | measured |
-//! | sbb with equal registers | reads the register and CF | only CF | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture | untested |
-//! | sbb with equal registers | reads the register and CF | reads the register and CF | Intel | measured on Emerald Rapids | measured |
-//! | cmp with equal registers | reads the register | does not read it | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture | untested |
-//! | xor, sub with equal registers, 8 or 16 bits | only writes the register | reads the register | all | measured on Emerald Rapids | measured |
-//! | writes to al, ax | writes that part | rest of rax merged: a true dependency | all | measured on Emerald Rapids | measured |
-//! | writes to ah, bh, ch, dh | writes that part | rest merged: a true dependency, 3 cycles on Golden Cove | all | measured on Emerald Rapids | measured |
-//! | shifts and rotates by cl | write flags | old flags are a true dependency, as a count of 0 leaves them | Intel | measured on Emerald Rapids | measured |
-//! | shifts and rotates by cl | write flags | old flags are no dependency, though a count of 0 leaves them | Zen | measured on a Zen 3 | untested |
-//! | flags | each flag separately | groups CF, OF and SF-ZF-AF-PF; inc and dec leave CF, adcx leaves OF | all | measured on Emerald Rapids | measured |
-//! | bt, bts, btr, btc | SF, AF, PF, OF undefined | ZF is unchanged, so the group SF-ZF-AF-PF counts as not written | all | Intel SDM vol. 2 | defined |
-//! | cmpxchg8b and others that set ZF alone | ZF written | the rest of its group is merged | all | Intel SDM vol. 2 | defined |
-//! | x87 and MMX | st and mm registers | one register for all, reported as not modelled | all | Intel SDM vol. 2 | defined |
-//! | vzeroupper | reads and writes all vectors | none | all known | measured on Emerald Rapids | measured |
-//! | bt, bts, btr, btc of memory by a register | base and index | the register is part of the address; access size unknown | all | Intel SDM vol. 2 | defined |
-//! | repeated string instructions | size unknown | size unknown, conditional, reported as not modelled | all | Intel SDM vol. 2 | defined |
-//! | gathers and scatters | one access | one access per lane, conditional | all | Intel SDM vol. 2 | defined |
-//! | vmaskmov, maskmovdqu, masked loads and stores | unconditional | conditional | all | Intel SDM vol. 2 | defined |
-//! | merge-masking | destination read | merged: a true dependency | AVX-512 | measured on Emerald Rapids | measured |
-//! | cvtsi2sd, sqrtsd, cvtss2sd, movsd, pinsrd | destination read | merged: a true dependency | all | measured on Emerald Rapids | measured |
-//! | popcnt | no dependency on the destination | false dependency on the destination | Haswell to Cascade Lake | uops.info | untested |
-//! | lzcnt, tzcnt | no dependency on the destination | false dependency on the destination | Haswell and Broadwell | uops.info | untested |
-//! | popcnt, lzcnt, tzcnt | no dependency on the destination | no dependency | Golden Cove | measured on Emerald Rapids | measured |
-//! | vpermd, vpermq, vpmullq | no dependency on the destination | no dependency (LLVM models one) | Golden Cove | measured on Emerald Rapids | measured |
-//! | mov of registers, 32 or 64 bits | – | may be eliminated at rename | all known except Ice Lake | measured on Emerald Rapids | measured |
-//! | mov of registers, 32 or 64 bits | – | executed (elimination disabled by microcode) | Ice Lake | uops.info | untested |
-//! | movzx from a low byte | – | may be eliminated at rename | Intel except Ice Lake | measured on Emerald Rapids | measured |
-//! | vector moves of registers | – | may be eliminated at rename | all known | measured on Emerald Rapids | measured |
-//! | add, sub of 8 bits, inc, dec, lea of a base; 64 bits | – | may be eliminated at rename | Golden Cove | measured on Emerald Rapids | measured |
-//! | push, pop, call, ret | rsp read and written | rsp is updated by the stack engine in 0 cycles | all | measured on Emerald Rapids | measured |
-//! | legacy SSE writes | 128 bits written | upper part merged; no dependency while it is zero | all known | Agner Fog, microarchitecture | untested |
-//! | xchg | both read and written | each operand's value flows only to the other | all | Intel SDM vol. 2 | defined |
-//! | xadd | both read and written | the second operand becomes the old first operand | all | Intel SDM vol. 2 | defined |
-//! | pop rsp | rsp read and written | rsp becomes the loaded value | all | Intel SDM vol. 2 | defined |
-//! | lods, stos, movs, scas, cmps | rsi, rdi and DF read | pointers advance by a constant, in the direction of DF | all | Intel SDM vol. 2 | defined |
-//! | ldmxcsr, stmxcsr | no register | MXCSR | all | Intel SDM vol. 2 | defined |
+//! | instructions | iced-x86 | here | cores | evidence |
+//! |---|---|---|---|---|
+//! | cmov of 16 and 64 bits | destination conditionally written | destination is a source operand | all | measured on Emerald Rapids |
+//! | bsf, bsr | destination conditionally written | destination merged: a true dependency | all | measured on Emerald Rapids |
+//! | pcmpeq* with equal registers | reads the register | does not read it | all known | measured on Emerald Rapids |
+//! | pcmpgt* with equal registers | reads the register | does not read it | all known | measured on Emerald Rapids |
+//! | psubs*, psubus* with equal registers | reads the register | does not read it | Haswell and later, Zen | measured on Emerald Rapids |
+//! | pcmpeq*, pcmpgt* with equal registers into a mask register | reads the register | does not read it | all known | measured on Emerald Rapids |
+//! | zeroing idioms under a mask | xor and sub do not read the register | reads the register | Golden Cove | measured on Emerald Rapids |
+//! | pandn, andnps, andnpd with equal registers | reads the register | does not read it | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture (untested) |
+//! | kxor, kxnor with equal registers | reads the register | does not read it | Golden Cove | measured on Emerald Rapids |
+//! | sbb with equal registers | reads the register and CF | only CF | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture (untested) |
+//! | cmp with equal registers | reads the register | does not read it | Zen | AMD Software Optimization Guide for family 19h; Agner Fog, microarchitecture (untested) |
+//! | xor, sub with equal registers, 8 or 16 bits | only writes the register | reads the register | all | measured on Emerald Rapids |
+//! | writes to al, ax | writes that part | rest of rax merged: a true dependency | all | measured on Emerald Rapids |
+//! | writes to ah, bh, ch, dh | writes that part | rest merged: a true dependency, 3 cycles on Golden Cove | all | measured on Emerald Rapids |
+//! | shifts and rotates by cl | write flags | old flags are a true dependency, as a count of 0 leaves them | Intel | measured on Emerald Rapids |
+//! | shifts and rotates by cl | write flags | old flags are no dependency, though a count of 0 leaves them | Zen | measured on a Zen 3 |
+//! | flags | each flag separately | groups CF, OF and SF-ZF-AF-PF; inc and dec leave CF, adcx leaves OF | all | measured on Emerald Rapids |
+//! | bt, bts, btr, btc | SF, AF, PF, OF undefined | ZF is unchanged, so the group SF-ZF-AF-PF counts as not written | all | Intel SDM vol. 2 |
+//! | cmpxchg8b and others that set ZF alone | ZF written | the rest of its group is merged | all | Intel SDM vol. 2 |
+//! | x87 | st registers | counted from the top of the stack; the whole stack, reported as not modelled, where that is not known | all | Intel SDM vol. 2 |
+//! | vzeroupper | reads and writes all vectors | no dependency carried (upper halves zeroed) | all known | measured on Emerald Rapids |
+//! | bt, bts, btr, btc of memory by a register | base and index | the register is part of the address; access size unknown | all | Intel SDM vol. 2 |
+//! | repeated string instructions | size unknown | size unknown, conditional, reported as not modelled | all | Intel SDM vol. 2 |
+//! | gathers and scatters | one access | one access per lane, conditional | all | Intel SDM vol. 2 |
+//! | vmaskmov, maskmovdqu, masked loads and stores | unconditional | conditional | all | Intel SDM vol. 2 |
+//! | merge-masking | destination read | merged: a true dependency | AVX-512 | measured on Emerald Rapids |
+//! | cvtsi2sd, sqrtsd, cvtss2sd, movsd, pinsrd | destination read | merged: a true dependency | all | measured on Emerald Rapids |
+//! | popcnt | no dependency on the destination | false dependency on the destination | Haswell to Cascade Lake | uops.info (untested) |
+//! | lzcnt, tzcnt | no dependency on the destination | false dependency on the destination | Haswell and Broadwell | uops.info (untested) |
+//! | mov of registers, 32 or 64 bits | – | may be eliminated at rename | all known except Ice Lake | measured on Emerald Rapids |
+//! | mov of registers, 32 or 64 bits | – | executed (elimination disabled by microcode) | Ice Lake | uops.info (untested) |
+//! | movzx from a low byte | – | may be eliminated at rename | Intel except Ice Lake | measured on Emerald Rapids |
+//! | vector moves of registers | – | may be eliminated at rename | all known | measured on Emerald Rapids |
+//! | add, sub of 8 bits, inc, dec, lea of a base; 64 bits | – | may be eliminated at rename | Golden Cove | measured on Emerald Rapids |
+//! | push, pop, call, ret | rsp read and written | rsp is updated by the stack engine in 0 cycles | all | measured on Emerald Rapids |
+//! | legacy SSE writes | 128 bits written | upper part merged; no dependency while it is zero | all known | Agner Fog, microarchitecture (untested) |
+//! | xchg | both read and written | each operand's value flows only to the other | all | Intel SDM vol. 2 |
+//! | xadd | both read and written | the second operand becomes the old first operand | all | Intel SDM vol. 2 |
+//! | pop rsp | rsp read and written | rsp becomes the loaded value | all | Intel SDM vol. 2 |
+//! | lods, stos, movs, scas, cmps | rsi, rdi and DF read | pointers advance by a constant, in the direction of DF | all | Intel SDM vol. 2 |
+//! | ldmxcsr, stmxcsr | no register | MXCSR | all | Intel SDM vol. 2 |
+//!
+//! Measured on Emerald Rapids, where iced-x86 is right: pandn, andnps, andnpd with equal registers, Intel;
+//! vpternlog with 0xff, Golden Cove; kandn with equal registers, Golden Cove; sbb with equal registers, Intel;
+//! popcnt, lzcnt, tzcnt, Golden Cove; vpermd, vpermq, vpmullq (LLVM models one), Golden Cove.
 
 mod idioms;
 mod model;
@@ -233,7 +230,7 @@ fn touches_tiles(instruction: &Instruction) -> bool {
             && instruction.op0_register() == Register::None)
 }
 
-const SIGN_ZERO: u32 = RflagsBits::SF | RflagsBits::ZF | RflagsBits::PF | RflagsBits::AF;
+const SZAP_BITS: u32 = RflagsBits::SF | RflagsBits::ZF | RflagsBits::PF | RflagsBits::AF;
 
 /// Adds the flag groups that `instruction` reads and writes.
 ///
@@ -249,8 +246,8 @@ fn add_flags(effects: &mut Effects, instruction: &Instruction, core: &Facts) {
     let modified = instruction.rflags_modified();
     let keeps_for_zero_count = shifts_by_cl(instruction);
     for reg in ArchReg::flags(modified) {
-        let partial = reg == ArchReg::SIGN_ZERO && modified & SIGN_ZERO != SIGN_ZERO;
-        if partial && defined & SIGN_ZERO == 0 {
+        let partial = reg == ArchReg::SZAP && modified & SZAP_BITS != SZAP_BITS;
+        if partial && defined & SZAP_BITS == 0 {
             continue;
         }
         effects.writes.push(Write { reg, whole: !partial && !keeps_for_zero_count });

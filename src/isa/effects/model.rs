@@ -13,7 +13,7 @@ impl ArchReg {
     /// The overflow flag.
     pub const OVERFLOW: Self = Self(57);
     /// Sign, zero, parity and auxiliary-carry flags, which are renamed as one group.
-    pub const SIGN_ZERO: Self = Self(58);
+    pub const SZAP: Self = Self(58);
     /// The direction flag.
     pub const DIRECTION: Self = Self(59);
     /// The whole x87 register stack, where its registers cannot be distinguished.
@@ -30,7 +30,7 @@ impl ArchReg {
 
     /// x87 register, counted from the top of the stack before the instruction or, in a region, from that
     /// before its first instruction.
-    pub const fn stack(number: u8) -> Self {
+    pub const fn x87(number: u8) -> Self {
         Self(64 + (number & 7))
     }
 
@@ -40,12 +40,12 @@ impl ArchReg {
     }
 
     /// Whether it is an x87 register or the whole stack.
-    pub fn is_stack(self) -> bool {
-        self == Self::X87 || self.as_stack().is_some()
+    pub fn is_x87(self) -> bool {
+        self == Self::X87 || self.as_x87().is_some()
     }
 
     /// Its number, if it is an x87 register.
-    pub fn as_stack(self) -> Option<u8> {
+    pub fn as_x87(self) -> Option<u8> {
         (64..72).contains(&self.0).then(|| self.0 - 64)
     }
 
@@ -73,7 +73,7 @@ impl ArchReg {
             r if r.is_gpr64() => Some(Self::gpr(number)),
             r if r.is_vector_register() => Some(Self::vector(number)),
             r if r.is_k() => Some(Self::mask(number)),
-            r if r.is_st() => Some(Self::stack(number)),
+            r if r.is_st() => Some(Self::x87(number)),
             r if r.is_mm() => Some(Self::mmx(number)),
             _ => Some(Self::OTHER),
         }
@@ -85,7 +85,7 @@ impl ArchReg {
         [
             (RflagsBits::CF, Self::CARRY),
             (RflagsBits::OF, Self::OVERFLOW),
-            (rest, Self::SIGN_ZERO),
+            (rest, Self::SZAP),
             (RflagsBits::DF, Self::DIRECTION),
         ]
         .into_iter()
@@ -100,7 +100,7 @@ impl ArchReg {
 
     /// Whether it is one of the flag groups.
     pub fn is_flag(self) -> bool {
-        (Self::CARRY..=Self::SIGN_ZERO).contains(&self)
+        (Self::CARRY..=Self::SZAP).contains(&self)
     }
 
     /// Whether it is a vector register.
@@ -336,7 +336,7 @@ impl Effects {
     }
 
     /// Whether the value of `read` flows into the stored value.
-    pub fn stored(&self, read: &Read) -> bool {
+    pub fn flows_to_store(&self, read: &Read) -> bool {
         let computed = match read.role {
             Role::Data => !(self.paths == Paths::String && is_string_pointer(read.reg)),
             Role::Merged => !read.reg.is_flag(),

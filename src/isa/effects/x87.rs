@@ -16,19 +16,19 @@ pub(super) fn apply(effects: &mut Effects, instruction: &Instruction) {
         | iced_x86::RflagsBits::C3;
     let moves = instruction.fpu_stack_increment_info().writes_top();
     let status = (instruction.rflags_read() | instruction.rflags_modified()) & STATUS != 0;
-    let touches = effects.read().or(effects.written()).iter().any(ArchReg::is_stack);
+    let touches = effects.read().or(effects.written()).iter().any(ArchReg::is_x87);
     if !(moves || status || touches) {
         return;
     }
-    effects.reads.retain(|r| !r.reg.is_stack());
-    effects.writes.retain(|w| !w.reg.is_stack());
+    effects.reads.retain(|r| !r.reg.is_x87());
+    effects.writes.retain(|w| !w.reg.is_x87());
     let Some((reads, writes)) = table(instruction) else {
         effects.reads.push(Read { reg: ArchReg::X87, role: Role::Data });
         effects.writes.push(Write { reg: ArchReg::X87, whole: false });
         effects.unmodelled = Some("reads or writes the whole x87 stack");
         return;
     };
-    let of = |number: &u8| ArchReg::stack(*number);
+    let of = |number: &u8| ArchReg::x87(*number);
     effects.reads.extend(reads.iter().map(|r| Read { reg: of(r), role: Role::Data }));
     effects.writes.extend(writes.iter().map(|w| Write { reg: of(w), whole: true }));
     if instruction.mnemonic() == Mnemonic::Fxch {
@@ -141,7 +141,7 @@ fn last(named: &[u8]) -> Vec<u8> {
 /// Where an iteration does not leave the top where it was, or an instruction touches the whole stack, they
 /// stay one register ([`ArchReg::X87`]), and dependencies through it may not exist.
 pub(crate) fn resolve(instructions: &[Instruction], effects: &mut [Effects]) {
-    let touches = |e: &Effects| e.read().or(e.written()).iter().any(ArchReg::is_stack);
+    let touches = |e: &Effects| e.read().or(e.written()).iter().any(ArchReg::is_x87);
     if !effects.iter().any(touches) {
         return;
     }
@@ -154,7 +154,7 @@ pub(crate) fn resolve(instructions: &[Instruction], effects: &mut [Effects]) {
     }
     let mut top = 0;
     for (own, moved) in effects.iter_mut().zip(&moves) {
-        renumber(own, |number| ArchReg::stack((i32::from(number) + top).rem_euclid(8) as u8));
+        renumber(own, |number| ArchReg::x87((i32::from(number) + top).rem_euclid(8) as u8));
         top += moved.increment();
     }
 }
@@ -162,7 +162,7 @@ pub(crate) fn resolve(instructions: &[Instruction], effects: &mut [Effects]) {
 fn renumber(effects: &mut Effects, name: impl Fn(u8) -> ArchReg) {
     let reads = effects.reads.iter_mut().map(|read| &mut read.reg);
     for reg in reads.chain(effects.writes.iter_mut().map(|write| &mut write.reg)) {
-        if let Some(number) = reg.as_stack() {
+        if let Some(number) = reg.as_x87() {
             *reg = name(number);
         }
     }

@@ -240,7 +240,7 @@ impl Run<'_> {
 
     fn stored(&mut self, code: &Code, loaded: &[Made]) -> Made {
         let effects = &code.effects;
-        let data = effects.reads.iter().filter(|read| effects.stored(read));
+        let data = effects.reads.iter().filter(|read| effects.flows_to_store(read));
         let data = data.filter(|read| matches!(read.role, Role::Data | Role::Merged));
         let mut all: Vec<Made> = data.map(|read| self.read(read.reg)).collect();
         all.extend_from_slice(loaded);

@@ -120,7 +120,7 @@ fn execute(state: &mut State, instruction: &Instruction, effects: &Effects, own:
     }
     for access in effects.memory.iter().filter(|m| m.store) {
         let Some(place) = word(access) else { continue };
-        let stored = effects.reads.iter().filter(|read| effects.stored(read));
+        let stored = effects.reads.iter().filter(|read| effects.flows_to_store(read));
         let registers = stored.filter(|read| matches!(read.role, Role::Data | Role::Merged));
         let mut all: BTreeSet<usize> =
             registers.flat_map(|read| of(state, Place::Register(read.reg.index()))).collect();
@@ -138,7 +138,7 @@ fn execute(state: &mut State, instruction: &Instruction, effects: &Effects, own:
 }
 
 fn is_flag(number: usize) -> bool {
-    (ArchReg::CARRY.index()..=ArchReg::SIGN_ZERO.index()).contains(&number)
+    (ArchReg::CARRY.index()..=ArchReg::SZAP.index()).contains(&number)
 }
 
 /// Adds a state to the one at the start of a block; whether that changes it.

@@ -11,7 +11,7 @@ static PLACES: LazyLock<Vec<ArchReg>> = LazyLock::new(|| {
         .map(ArchReg::gpr)
         .chain((0..32).map(ArchReg::vector))
         .chain((0..8).map(ArchReg::mask));
-    let flags = [ArchReg::CARRY, ArchReg::OVERFLOW, ArchReg::SIGN_ZERO, ArchReg::DIRECTION];
+    let flags = [ArchReg::CARRY, ArchReg::OVERFLOW, ArchReg::SZAP, ArchReg::DIRECTION];
     let all: Vec<ArchReg> = registers.chain(flags).collect();
     assert!(all.iter().enumerate().all(|(number, place)| place.index() == number));
     all
@@ -118,7 +118,7 @@ impl Look<'_> {
             let stored = self.effects.reads.iter().filter(|r| r.reg == place).any(|r| {
                 let located = matches!(r.role, Role::Address(at)
                     if self.effects.memory.get(usize::from(at)).is_some_and(|m| m.store));
-                located || self.effects.stored(r)
+                located || self.effects.flows_to_store(r)
             });
             if change.memory && !stored {
                 all.push(format!("{} is stored too", class(place)));

@@ -152,7 +152,7 @@ impl Graph {
                 edges.push(edge(self.first[dep.reader] + number, Output::of(write), latency));
             }
         }
-        if Input::of(read).is_some() && effects.stored(read) {
+        if Input::of(read).is_some() && effects.flows_to_store(read) {
             let latency = latencies.following(producer, reader, read, Output::Memory);
             edges.push(edge(
                 self.first[dep.reader] + effects.writes.len(),

@@ -25,7 +25,8 @@ const UNITS_PER_CYCLE: f64 = 1000.0;
 /// Limit on latencies, in cycles.
 const MAX_CYCLES: f64 = 1e6;
 
-/// A loop-carried dependency cycle.
+/// A loop-carried dependency cycle. `low`, `middle` and `high` are each of the slowest cycle of one component by these
+/// latencies, which may be different cycles; `path` is that of `middle`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recurrence {
     /// Lower bound on the cycles per iteration, from the minima of its latency ranges.
