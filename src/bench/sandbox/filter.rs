@@ -21,10 +21,15 @@ const ARCH_X86_64: u32 = 0xc000_003e;
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
-const POINTER: u32 = 8;
+const INSTRUCTION_POINTER: u32 = 8;
 const fn argument(n: u32) -> u32 {
     16 + 8 * n
 }
+
+/// The calls that the runtime makes.
+const FUTEX: u32 = libc::SYS_futex as u32;
+const MREMAP: u32 = libc::SYS_mremap as u32;
+const MUNMAP: u32 = libc::SYS_munmap as u32;
 
 /// A condition on one field.
 enum Check {
@@ -34,7 +39,7 @@ enum Check {
     Is64(u32, u64),
     /// The 64-bit field lies in this range, which crosses no multiple of 2³².
     Within(u32, u64, u64),
-    /// It does not.
+    /// The 64-bit field lies outside this range.
     Outside(u32, u64, u64),
 }
 
@@ -43,19 +48,19 @@ pub fn program(base: u64) -> Vec<Instruction> {
     let region = (base, base + at::SIZE as u64);
     let mailbox = base + at::MAIL as u64;
     let physical = base + at::PHYSICAL as u64;
-    let site = |entry| Check::Is64(POINTER, base + offset(entry) as u64);
+    let site = |entry| Check::Is64(INSTRUCTION_POINTER, base + offset(entry) as u64);
     let futex = |entry, operation| {
         vec![
-            Check::Is(NUMBER, 202),
+            Check::Is(NUMBER, FUTEX),
             site(entry),
             Check::Is64(argument(0), mailbox),
             Check::Is64(argument(1), operation),
             Check::Is64(argument(3), 0),
         ]
     };
-    let everything = |entry, from: u64, to: u64| {
+    let unmap_all = |entry, from: u64, to: u64| {
         vec![
-            Check::Is(NUMBER, 11),
+            Check::Is(NUMBER, MUNMAP),
             site(entry),
             Check::Is64(argument(0), from),
             Check::Is64(argument(1), to - from),
@@ -65,7 +70,7 @@ pub fn program(base: u64) -> Vec<Instruction> {
         futex(Entry::AfterWait, 0),
         futex(Entry::AfterWake, 1),
         vec![
-            Check::Is(NUMBER, 25),
+            Check::Is(NUMBER, MREMAP),
             site(Entry::AfterMap),
             Check::Within(argument(0), physical, base + at::SIZE as u64),
             Check::Is64(argument(1), 0),
@@ -74,13 +79,13 @@ pub fn program(base: u64) -> Vec<Instruction> {
             Check::Outside(argument(4), region.0, region.1),
         ],
         vec![
-            Check::Is(NUMBER, 11),
+            Check::Is(NUMBER, MUNMAP),
             site(Entry::AfterUnmap),
             Check::Outside(argument(0), region.0, region.1),
             Check::Is64(argument(1), PAGE as u64),
         ],
-        everything(Entry::AfterBelow, 0, region.0),
-        everything(Entry::AfterAbove, region.1, USER_TOP),
+        unmap_all(Entry::AfterBelow, 0, region.0),
+        unmap_all(Entry::AfterAbove, region.1, USER_TOP),
     ];
     let mut code = vec![(LOAD, 0, 0, ARCH), (JUMP_EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, KILL)];
     for rule in &rules {

@@ -1,5 +1,5 @@
 //! The sandbox: a worker process with nothing mapped but a shared region, no descriptors, and a
-//! system-call filter that allows four calls from four instructions.
+//! system-call filter that allows three calls from six instructions.
 //!
 //! | file | concern |
 //! |---|---|
