@@ -64,7 +64,7 @@ fn fused_moves(block: &Block) -> usize {
 }
 
 fn too_few(cycles: f64, bound: &Bound) -> String {
-    format!("{cycles:.3} cycles are fewer than the pipeline's width allows, {:.3}", bound.cycles)
+    format!("{cycles:.3} cycles are fewer than the dispatch width allows, {:.3}", bound.cycles)
 }
 
 /// Why the time of a form with `copies` from end to end is implausible, if it exceeds the pipeline's
@@ -119,7 +119,7 @@ fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize) -> Assump
         (_, true) => (Outcome::Unchecked, "no bound is known".to_owned()),
         (true, _) => {
             let names: Vec<_> = bounds.iter().map(|bound| bound.name).collect();
-            (Outcome::Held, format!("the throughput is not below {}", names.join(" or ")))
+            (Outcome::Held, format!("none exceeds the measured cycles: {}", names.join(", ")))
         }
         _ => (Outcome::Violated, broken.join("; ")),
     };

@@ -185,7 +185,7 @@ pub fn conclude(
             true => "long and short runs are in different states, see the loop form: ",
             false => "",
         };
-        let reason = format!("{states}batches range from {low:.3} to {high:.3} cycles");
+        let reason = format!("{states}groups of rounds range from {low:.3} to {high:.3} cycles");
         measurement.distrust(Status::Unstable, reason, false);
     } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
         let when = "too few rounds in its fastest state, which is rare";
@@ -216,7 +216,7 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
         (!timed.is_reproduced()).then(|| match timed.batch_range() {
             None => too_few_rounds(timed, "the whole time").0,
             Some((low, high)) => {
-                format!("unstable: batches range from {low:.3} to {high:.3} cycles")
+                format!("unstable: groups of rounds range from {low:.3} to {high:.3} cycles")
             }
         })
     });

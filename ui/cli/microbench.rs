@@ -25,9 +25,16 @@ const EFFORT: &str = "Effort";
 const CALIBRATION: &str = "Calibration";
 
 #[derive(Args)]
-#[command(subcommand_negates_reqs = true)]
+#[command(
+    subcommand_negates_reqs = true,
+    after_help = "\
+Names of forms, for example IMUL_GPR64i64_GPR64i64 (no assembly: see tdtool block --asm):
+  GPR64i64, VR256f64x4   a general-purpose register, a vector of four doubles
+  MEM64i64[bisd]         memory; bisd: with base, index, scale and displacement
+  IMMi8                  an immediate"
+)]
 pub struct MicrobenchArgs {
-    /// Instruction forms that run together: FORM*COUNT, …
+    /// Names of instruction forms (see list) that run together: FORM*COUNT, …
     #[arg(value_name = "FORMS", required_unless_present_any = ["from", "calibrate"])]
     pub forms: Option<String>,
     /// Use the forms of a block: hexadecimal, FILE:START..END or FILE:FUNCTION[+N]
@@ -56,7 +63,7 @@ pub struct Effort {
     /// Minimum dynamic instructions of the long run, as far as the sandbox allows
     #[arg(long, global = true, value_name = "N", default_value = "10000", value_parser = number(1, 1_000_000), help_heading = EFFORT)]
     total_insn: u64,
-    /// Samples, over all passes and placements
+    /// Rounds, over all passes and placements
     #[arg(long, global = true, value_name = "N", default_value = "192", value_parser = number(4, 3000), help_heading = EFFORT)]
     measures: u64,
     /// Output format

@@ -23,7 +23,7 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
         return Assumed::ContextSwitches.unchecked("the kernel does not report them");
     };
     if timed.accepted == 0 {
-        return Assumed::ContextSwitches.unchecked("no sample was accepted");
+        return Assumed::ContextSwitches.unchecked("no round was used");
     }
     let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how = format!(
@@ -32,8 +32,8 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
     );
     if count > 0 {
         how += &format!(
-            " in {}; the affected samples are a microsecond or more longer and are rejected",
-            several(all, "sample")
+            " in {}; the affected rounds are a microsecond or more longer and are dropped",
+            several(all, "round")
         );
     }
     how += "; switches by a hypervisor are not counted";
@@ -44,7 +44,7 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
 pub fn contention(timed: &FormTiming) -> Assumption {
     let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how = format!(
-        "throughput sentinel before and after each sample: {} of {all} rejected",
+        "throughput sentinel before and after each round: {} of {all} dropped",
         timed.contended
     );
     if timed.accepted > 0 {
@@ -90,7 +90,7 @@ pub fn reproducibility(timed: &FormTiming) -> Assumption {
         }
         passes if long == 0 => {
             let how = format!(
-                "no two of {all} batches agree in {} at different times; batches range from {low:.3} to \
+                "no two of {all} groups agree in {} at different times; groups range from {low:.3} to \
                  {high:.3} cycles",
                 several(passes, "pass")
             );
@@ -99,8 +99,8 @@ pub fn reproducibility(timed: &FormTiming) -> Assumption {
         passes => {
             let how = format!(
                 "{long} (long run) and {short} (short run) of {} in {} at different times agree on the \
-                 fastest state; batches range from {low:.3} to {high:.3} cycles",
-                several(all, "batch"),
+                 fastest state; groups range from {low:.3} to {high:.3} cycles",
+                several(all, "group"),
                 several(passes, "pass")
             );
             name.judged(timed.is_reproduced(), how)

@@ -31,15 +31,17 @@ mod what_if;
 pub use explainer::Explainer;
 
 use crate::measurement::LOOP;
-use crate::{BlockMeasurer, Bound, Explanation, Measurement, Status, Throughput};
+use crate::{BlockMeasurer, Bound, Class, Explanation, Measurement, Status, Throughput};
 use cycles::{Cycles, enter_refuted, errors, mark_refuted};
 use evidence::Untrusted;
 use explainer::{Findings, Subject};
 use isa::code::Block;
-use isa::deps::Kind;
+use isa::deps::{Code, Kind};
 use isa::latency::Source;
+use isa::ports::{Ports, busiest};
 use std::time::Instant;
 use tma::Result;
+use tma::text::several;
 use verdict::{judge, with_jump};
 use what_if::not_measured;
 
@@ -148,6 +150,9 @@ impl Explainer {
             verdict = assist.verdict();
             findings.bounds.push(assist.bound());
         }
+        if verdict.class == Class::Ports {
+            verdict.why += &self.busiest_ports(&findings.code).unwrap_or_default();
+        }
         mark_refuted(&mut findings.bounds, findings.evidence.time);
         if self.progress.is_cancelled() {
             // Measured bounds stand; the others may explain the time.
@@ -165,9 +170,23 @@ impl Explainer {
             verdict.why +=
                 &format!("; measured again, because the first measurement was unstable: {why}");
         }
-        let form = if findings.form == LOOP { " of the loop form" } else { "" };
+        // The loop form's time is not the headline if that is unrolled.
+        let form = match findings.form == LOOP {
+            true if is_loop => " of the loop form".to_owned(),
+            true => format!(" of the loop form, {:.2} cycles", findings.evidence.time.best),
+            false => String::new(),
+        };
         let rest = if body.is_some() && !is_loop { ", without its final jump" } else { "" };
         Ok(Some(Explanation::Verdict(verdict, format!("{form}{rest}"))))
+    }
+
+    /// The ports that most of the code needs, by the core's table; none without one, or where it lacks a form.
+    fn busiest_ports(&self, code: &Code) -> Option<String> {
+        let ports = Ports::of(&self.core).ok().flatten().filter(|_| !self.core.foreign)?;
+        let uops = ports.uops(&code.instructions, &code.effects);
+        let (group, needing) = busiest(&uops).filter(|_| uops.iter().all(Option::is_some))?;
+        let (names, all) = (ports.set_name(group), several(uops.len(), "instruction"));
+        Some(format!("; by the table, {needing} of {all} need {names}"))
     }
 
     /// Measures an unstable block again, since contention may be the cause; if that helps, returns the

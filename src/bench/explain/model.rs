@@ -4,7 +4,7 @@
 //! largest one that reaches the measured time explains it. Resources overlap, so bounds are compared
 //! with the time and never added up.
 
-use super::cycles::{Cycles, FAR, NEAR, Reaches, is_refuted, reaches};
+use super::cycles::{Cycles, FAR, NEAR, Reaches, is_refuted, reaches, span};
 use tma::text::several;
 
 /// The block measured with its loop-carried register dependencies broken.
@@ -296,12 +296,15 @@ impl Evidence {
 
     /// The time of a variant, as text; a slower variant has latencies of its own.
     pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
-        let time = self.time.best;
-        match variant.low > self.time.high * (1.0 + NEAR) {
-            true => {
-                format!("{:.2} cycles, more than the block's {time:.2}, with {how}", variant.best)
+        let (best, time) = (variant.best, self.time.best);
+        match () {
+            () if variant.low > self.time.high * (1.0 + NEAR) => {
+                format!("{how}: {best:.2} cycles, more than the block's {time:.2}")
             }
-            false => format!("{:.2} of {time:.2} cycles remain with {how}", variant.best),
+            () if variant.high >= self.time.low * (1.0 - NEAR) => {
+                format!("{how}: {best:.2} cycles, no gain")
+            }
+            () => format!("{how}: {best:.2} of {time:.2} cycles remain"),
         }
     }
 
@@ -340,7 +343,8 @@ impl Evidence {
                 true => ", above the measurement: refuted",
                 false => "",
             };
-            Some(format!("{cycles}{refuted}"))
+            // The middle of a range is nobody's latency.
+            Some(format!("{}{refuted}", span(cycles.low, cycles.high)))
         };
         match (of(self.register_latency), of(self.memory_latency)) {
             (Some(r), Some(m)) => {

@@ -11,6 +11,9 @@ impl Verdict {
     }
 }
 
+/// Why a faster variant shows nothing.
+const AS_FAST: &str = "at another code alignment the unchanged block is as fast as this variant";
+
 /// Finds the bound that explains the time.
 pub fn judge(evidence: &Evidence) -> Verdict {
     if evidence.only_units_are_left() {
@@ -59,7 +62,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
 }
 
 /// The verdict on a whole block, from the one on the block without its final jump; unexplained if the
-/// jump adds more than a slot's share of the time.
+/// jump adds more than [`FASTER`].
 pub fn with_jump(verdict: Verdict, whole: Cycles, body: Cycles) -> Verdict {
     if whole.low <= body.high * (1.0 + FASTER) {
         return verdict;
@@ -141,10 +144,10 @@ fn ports_bound(evidence: &Evidence) -> Verdict {
     Verdict {
         class: Class::Ports,
         why: format!(
-            "its instructions with independent operands take {independent} of {:.2} cycles; front end \
-             and slots {}",
+            "its instructions with independent operands take {independent} of {:.2} cycles; front end {}, slots {}",
             evidence.time.best,
-            text(evidence.front_end_or_slots())
+            text(evidence.front_end),
+            text(evidence.slots)
         ),
     }
 }
@@ -177,10 +180,10 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
                     "{:.2} in the same copies with the dependencies left as they are",
                     control.best
                 ),
-                None => "the block is as fast at some places in a cache line".to_owned(),
+                None => AS_FAST.to_owned(),
             }
         )),
-        // A dependency through both, or loads that wait for stores: the stores are needed for either.
+        // Breaking memory removes both a chain through memory and loads that wait for stores, so it decides.
         (true, _) => Verdict {
             class: Class::StoreForwarding,
             why: format!(
@@ -194,9 +197,7 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
              ports: {remaining}"
         )),
         (false, true) if !registers.is_some_and(|r| evidence.is_faster_than_every_state(r)) => {
-            undecided(format!(
-                "{remaining}, but the block is as fast at some places in a cache line"
-            ))
+            undecided(format!("{remaining}, but {AS_FAST}"))
         }
         (false, true) => Verdict {
             class: Class::Dependency,
@@ -222,9 +223,9 @@ fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
     let registers = evidence.latency_alone_reached(evidence.register_latency);
     let memory = evidence.latency_alone_reached(evidence.memory_latency);
     // Without any dependencies it is no faster: they are not the only cause.
-    let independent = evidence.ports();
-    if independent.is_some_and(|i| !evidence.is_faster(i)) {
-        let may_be_faster = evidence.may_be_faster(independent.unwrap_or_default());
+    let least_without_dependencies = evidence.ports();
+    if let Some(least) = least_without_dependencies.filter(|least| !evidence.is_faster(*least)) {
+        let may_be_faster = evidence.may_be_faster(least);
         let is_limited = evidence.is_latency_limited();
         let class = if is_limited || may_be_faster || registers != Reaches::No {
             Class::Undecided
@@ -237,7 +238,7 @@ fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
                 " at most, including up to {latency:.2} of loop-carried latency that cannot be broken"
             )
         });
-        let why = format!("with independent operands {}{caveat}; {remaining}", text(independent));
+        let why = format!("with independent operands {least} cycles{caveat}; {remaining}");
         return Verdict { class, why };
     }
     let resources = evidence.front_end_or_slots().map_or(Reaches::No, |s| evidence.reached(s));

@@ -143,7 +143,7 @@ pub enum Assumed {
 }
 
 impl Assumed {
-    /// As printed, and in JSON.
+    /// As in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::L1Data => "l1-data",
@@ -166,6 +166,32 @@ impl Assumed {
             Self::PageFaults => "page-faults",
             Self::InstructionCount => "instruction-count",
             Self::Bounds => "bounds",
+        }
+    }
+
+    /// What is assumed, as printed.
+    pub fn state(self) -> &'static str {
+        match self {
+            Self::L1Data => "data in L1",
+            Self::DataTlb => "pages in the L1 TLB",
+            Self::L1Code => "code in L1",
+            Self::OpCache => "code in the op cache",
+            Self::ContextSwitches => "few context switches",
+            Self::Contention => "no contention",
+            Self::Alignment => "aligned accesses",
+            Self::LineCrossing => "no access across lines",
+            Self::PageCrossing => "no access across pages",
+            Self::PageAliasing => "one address per line",
+            Self::StoreAliasing => "no store aliasing",
+            Self::Masks => "no empty masks",
+            Self::MappedPages => "pages mapped",
+            Self::OwnRegisters => "registers not restored",
+            Self::SteadyState => "steady state",
+            Self::Reproducibility => "reproduced",
+            Self::Subnormals => "no subnormals",
+            Self::PageFaults => "no page faults",
+            Self::InstructionCount => "instructions counted",
+            Self::Bounds => "bounds not exceeded",
         }
     }
 }

@@ -39,6 +39,9 @@ impl Multiset {
                 Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
                 None => (part, 1),
             };
+            if name.contains(char::is_whitespace) {
+                return Err(no_names(text, name));
+            }
             let form = Catalog::all().find(name)?;
             if let Some(reason) = unavailable(form) {
                 return Err(Error::not_possible(format!("`{name}` cannot be measured here"))
@@ -144,6 +147,16 @@ impl Multiset {
     }
 }
 
+/// Names have no spaces: this is assembly, say, whose commas divided it.
+fn no_names(text: &str, part: &str) -> Error {
+    let mnemonic = part.split_whitespace().next().unwrap_or_default().to_uppercase();
+    Error::usage(format!("`{text}` is not a list of form names, as IMUL_GPR64i64_GPR64i64*2"))
+        .because("names have no spaces, and commas divide the list")
+        .hint(format!(
+            "`tdtool microbench list {mnemonic}` lists names; for assembly: `tdtool block --asm 'INSTRUCTIONS'`"
+        ))
+}
+
 fn count(text: &str, part: &str) -> Result<usize> {
     match text.parse::<usize>() {
         Ok(count) if count > 0 => Ok(count),
@@ -188,6 +201,8 @@ mod tests {
 
     #[test]
     fn an_invalid_multiset_is_an_error() {
+        let assembly = Multiset::parse("imul r64, r64").unwrap_err();
+        assert!(assembly.to_string().contains("imul r64, r64"), "{assembly}");
         for text in [
             "",
             ",",

@@ -108,6 +108,27 @@ pub fn spread(block: &[Option<Uops>], ports: usize) -> Spread {
     Spread { rows, total, bound: densest(&whole).map_or(0.0, |(_, load)| load) }
 }
 
+/// The ports with the most µops for each of them, as [`spread`] has it, and the number of instructions that need one of
+/// these; `None` without µops.
+///
+/// ```
+/// use isa::ports::{PortSet, Uops, Use, busiest};
+///
+/// let uops = |ports| {
+///     let uses = vec![Use { ports: PortSet(ports), amount: 1.0 }];
+///     Some(Uops { uses, slots: 1.0, without: None, source: String::new() })
+/// };
+/// // Two µops for port 0, one for any of three.
+/// assert_eq!(busiest(&[uops(0b001), uops(0b111), uops(0b001)]), Some((PortSet(0b001), 2)));
+/// ```
+pub fn busiest(block: &[Option<Uops>]) -> Option<(PortSet, usize)> {
+    let all = || block.iter().flatten();
+    let sets: Vec<_> = all().flat_map(|u| &u.uses).map(|u| (u.ports, u.amount)).collect();
+    let (group, _) = densest(&sets)?;
+    let needs = |uops: &&Uops| uops.uses.iter().any(|u| u.ports.is_within(group));
+    Some((group, all().filter(needs).count()))
+}
+
 /// For each set of ports, the share of its µops that goes to each port.
 fn shares(amounts: &BTreeMap<PortSet, f64>, ports: usize) -> BTreeMap<PortSet, Vec<f64>> {
     let mut shares = BTreeMap::new();

@@ -121,15 +121,17 @@ impl Ports {
 
     /// The ports that µops can use: `p0|p1|p5|p6 + p2|p3`.
     pub fn text(&self, uops: &Uops) -> String {
-        let set = |ports: PortSet| {
-            let names = self.names.iter().enumerate().filter(|(n, _)| ports.has(*n));
-            names.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join("|")
-        };
         let one = |u: &Use| match u.amount {
-            1.0 => set(u.ports),
-            amount => format!("{amount}*{}", set(u.ports)),
+            1.0 => self.set_name(u.ports),
+            amount => format!("{amount}*{}", self.set_name(u.ports)),
         };
         uops.uses.iter().map(one).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The ports of a set: `p0|p1`.
+    pub fn set_name(&self, ports: PortSet) -> String {
+        let names = self.names.iter().enumerate().filter(|(n, _)| ports.has(*n));
+        names.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join("|")
     }
 
     fn is_fused(&self, instruction: &Instruction, next: &Instruction) -> bool {

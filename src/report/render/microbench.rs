@@ -41,7 +41,7 @@ pub fn render(document: &Document<Measurement>) -> String {
     dependencies(&mut out, report);
     let violated = report.assumptions.iter().filter(|a| a.outcome == Outcome::Violated);
     for assumption in violated {
-        let _ = writeln!(out, "\nviolated: {}: {}", assumption.name.word(), assumption.how);
+        let _ = writeln!(out, "\ndoes not hold: {}: {}", assumption.name.state(), assumption.how);
     }
     notes(&mut out, &document.notes);
     out
@@ -76,7 +76,7 @@ fn dependencies(out: &mut String, report: &Measurement) {
     for d in &report.dependencies {
         let places = match d.rotation {
             1 => String::new(),
-            n => format!(", over {n} registers or slots"),
+            n => format!("; registers or slots repeat after {n} instances"),
         };
         let wrong = if d.unavoidable { "" } else { " (avoidable: an error of tdtool)" };
         let _ =
@@ -91,10 +91,16 @@ fn dependencies(out: &mut String, report: &Measurement) {
                 true => format!("{:.3}", b.low),
                 false => format!("{:.3} to {:.3}", b.low, b.high),
             };
-            let binding = if b.binding { "; explains the measured cycles" } else { "" };
+            let binding = match (b.binding, &report.cycles) {
+                (true, _) => "; explains the measured cycles".to_owned(),
+                (false, Some(c)) if b.high < c.cycles => {
+                    format!(", less than the {:.3} measured", c.cycles)
+                }
+                _ => String::new(),
+            };
             let _ = writeln!(
                 out,
-                "  latency bound: at least {range} cycles, through {}{binding}",
+                "  latency bound: these chains need {range} cycles, through {}{binding}",
                 b.through.join(", ")
             );
             let _ = writeln!(out, "  latencies: {}", b.sources.join("; "));

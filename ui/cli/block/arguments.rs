@@ -68,10 +68,10 @@ pub struct BlockArgs {
     #[arg(long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
     pub jobs: Option<u16>,
 
-    /// Screen quickly: 16 samples, no loop form
+    /// Screen quickly: 16 rounds, no loop form
     #[arg(long, conflicts_with = "thorough", help_heading = EFFORT)]
     pub quick: bool,
-    /// Use more placements, passes and samples
+    /// Use more placements, passes and rounds
     #[arg(long, help_heading = EFFORT)]
     pub thorough: bool,
     /// Also re-measure with dependencies broken or instructions removed
@@ -240,7 +240,7 @@ pub struct Knobs {
     /// Do not count misses and the top-down tree
     #[arg(long, help_heading = METHOD)]
     no_counts: bool,
-    /// Keep samples despite detected contention (for emulators)
+    /// Keep rounds despite detected contention (for emulators)
     #[arg(long, help_heading = METHOD)]
     no_sentinel: bool,
 

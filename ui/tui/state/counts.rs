@@ -284,10 +284,12 @@ impl Loads {
     }
 
     fn recorded(document: &loads::Loads, event: &loads::EventRow) -> Self {
-        let of = if event.shares == Shares::Latency { "latency × period" } else { "periods" };
+        let of = if event.shares == Shares::Latency { "latency × period" } else { "period" };
         let limit = event.least_latency.map_or(String::new(), |n| format!(", from {n} cycles on"));
-        let source =
-            format!("loads: {} samples of {}{limit}, shares of Σ {of}", event.loads, event.name);
+        let source = format!(
+            "loads: {} samples of {}{limit}, shares weighted by {of}",
+            event.loads, event.name
+        );
         let mut all = Self { modules: HashMap::new(), source };
         for row in document.loads.iter().filter(|row| row.event == event.event) {
             let module = all.modules.entry(file_name(&row.module)).or_default();

@@ -208,7 +208,7 @@ pub fn block_report() -> bench::Measurement {
     let modes = vec![Mode { cycles: 4.0, share: 0.9 }, Mode { cycles: 4.25, share: 0.1 }];
     report.throughput =
         Some(Throughput { cycles: 4.0, low: 3.99, high: 4.01, modes, clock: "tsc" });
-    report.ipc = Some(1.0);
+    report.ipc = Some(0.25);
     report.forms = Some(Forms { unrolled: form(4.0, 100), looped: form(4.02, 10) });
     report.assumptions = vec![
         Assumption {
@@ -227,14 +227,19 @@ pub fn block_report() -> bench::Measurement {
             how: "no counter".into(),
         },
     ];
-    report.bounds = vec![Bound {
-        name: "front-end",
-        cycles: 1.0,
-        low: 1.0,
-        high: 1.0,
+    let bound = |name, cycles| Bound {
+        name,
+        cycles,
+        low: cycles,
+        high: cycles,
         how: "measured".into(),
         ..Bound::default()
-    }];
+    };
+    let path = vec!["mulsd xmm0,qword ptr [rsi]".to_owned()];
+    report.bounds = vec![bound("front-end", 1.0), Bound { path, ..bound("dependency", 4.0) }];
+    let why = "register dependencies broken: 1.00 of 4.00 cycles remain".to_owned();
+    let verdict = bench::Verdict { class: bench::Class::Dependency, why };
+    report.hierarchy.explanation = Some(bench::Explanation::Verdict(verdict, String::new()));
     report.samples.accepted = 192;
     report
 }

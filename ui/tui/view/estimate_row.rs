@@ -183,7 +183,11 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
     spans.push(look.span(fit_right(&value, 8), tone));
     if columns >= 44 {
         let (low, high) = percent_bounds(share.low, share.high);
-        spans.push(look.span(format!("  {}", fit(&format!("{low} to {high} %"), 13)), tone));
+        let range = match share.has_value() || low != "0" {
+            true => format!("{low} to {high} %"),
+            false => format!("at most {high} %"),
+        };
+        spans.push(look.span(format!("  {}", fit(&range, 13)), tone));
     }
     let used: usize = spans.iter().map(Span::width).sum();
     let mark = if is_bottleneck { "◀ bottleneck, " } else { "" };
@@ -274,7 +278,7 @@ fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {
     }
     let critical = row.critical_cycles.map(|cycles| {
         let cycles = format::cycles(cycles);
-        format!("{cycles} cycles of an iteration, by the latencies of the instructions marked ●")
+        format!("{cycles} cycles of an iteration, by the latencies of the instructions marked ◆")
     });
     labelled(out, "critical path", &critical.unwrap_or_else(|| unknown(row, "critical_cycles")));
 }
@@ -317,7 +321,7 @@ pub fn instruction_text(look: Look, one: &Instruction, columns: usize) -> String
         0 => String::new(),
         _ => format!("{:.2} %", 100.0 * one.share),
     };
-    let mark = if one.critical { "●" } else { " " };
+    let mark = if one.critical { "◆" } else { " " };
     let bar: String = match columns >= WIDE {
         true => {
             let causes = one.causes.unwrap_or_default().level1();

@@ -67,9 +67,10 @@ fn blocks(state: &State, key: &str) -> String {
         return String::new();
     };
     format!(
-        "Block {:#x} has {:.0} % of the function's samples; {key} measures the block at the cursor in isolation.",
+        "Block {:#x} has {:.0} % of its function's samples, {:.0} % of all; {key} measures the block at the cursor in isolation.",
         of.start,
-        100.0 * of.samples as f64 / code.function.samples as f64
+        100.0 * of.samples as f64 / code.function.samples as f64,
+        100.0 * of.share
     )
 }
 

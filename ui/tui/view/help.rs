@@ -77,7 +77,7 @@ fn marks(screen: Screen) -> &'static str {
              Speculation, Frontend Bound, Backend Bound, and ? for what is unexplained."
         }
         Screen::EstimatedBlock => {
-            "● (*): on the loop-carried critical path. Samples are often of the instruction before."
+            "◆ (#): on the loop-carried critical path. Shares are of all samples, which are often of the instruction before."
         }
         Screen::Comparison | Screen::ComparedCode => {
             "Largest change first. Code is matched by function and instructions, wherever it is. Bars, of A and \

@@ -113,6 +113,12 @@ fn pair(
     result.least = result.least.filter(|_| sets.len() > 1);
     let transfers = chain.connectors.iter().any(Connector::is_transfer);
     result.link = result.cycles.filter(|_| !transfers);
+    if let Some(cycles) = result.cycles.filter(|_| best > 0.0 && !transfers) {
+        let whole = cycles * chain.instances as f64 + best;
+        result.chain += &format!(
+            "; the chain takes {whole:.2}, of which {best:.2} are its other instructions'"
+        );
+    }
     if result.cycles.is_some_and(|c| c < RENAMED || adds_floats(form)) {
         after_another(bench, form, input, output, &sets[0], &mut result)?;
     }

@@ -35,7 +35,7 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
     if let Some(place) = place {
         rows.plain("  at ", format!("{place} (counted from 0)"));
     }
-    let violated: Vec<&str> = report.violated().into_iter().map(Assumed::word).collect();
+    let violated: Vec<&str> = report.violated().into_iter().map(Assumed::state).collect();
     if report.status == Status::Ok && !violated.is_empty() {
         rows.add("  violated assumptions: ", violated.join(", "), Weight::Alert);
     }
@@ -106,7 +106,7 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
 /// Cycles of a chain whose latencies are known as ranges only.
 fn latency(chain: &Bound) -> String {
     match chain.low < chain.high {
-        true => format!(" ({:.3} to {:.3} cycles)", chain.low, chain.high),
+        true => format!(" (latency {:.2} to {:.2} cycles)", chain.low, chain.high),
         false => String::new(),
     }
 }
@@ -115,7 +115,7 @@ fn latency(chain: &Bound) -> String {
 fn undecided(report: &Measurement) -> String {
     let (mut certain, mut perhaps): (Vec<String>, Vec<String>) = Default::default();
     for bound in report.bounds.iter().filter(|b| !b.refuted) {
-        let name = bound.name.to_owned();
+        let name = label(bound).to_owned();
         match report.throughput.as_ref().map(|time| explained(bound, time)) {
             Some(Explained::All) if !certain.contains(&name) => certain.push(name),
             Some(Explained::PerhapsAll(_)) => perhaps.push(name + &latency(bound)),
@@ -171,14 +171,14 @@ fn meaning(bound: Class) -> (&'static str, &'static str) {
         ),
         Class::L1Access => (
             "the L1 data cache: banks that several loads need, or lines that stores alternate between",
-            "place what is loaded together in different 8-byte columns of its lines, and store line after line",
+            "load from addresses that differ in bits 3 to 5 (other banks), and finish the stores to one line before the next",
         ),
         Class::Ports => (
             "execution ports",
-            "use fewer instructions of the busiest kind, or others that run on free ports",
+            "use fewer instructions of the busiest kind, or others that run on free ports (--ports shows which)",
         ),
         Class::IssueWidth => (
-            "the pipeline's width",
+            "the dispatch width",
             "use fewer µops: wider vectors, fused or eliminated instructions",
         ),
         Class::FrontEnd => (
@@ -243,8 +243,8 @@ pub fn again(settings: Option<&Settings>) -> String {
     });
     let samples = match settings.and_then(|settings| settings.preset) {
         Some(Preset::Thorough) => None,
-        Some(Preset::Quick) => Some("without --quick more samples are taken".to_owned()),
-        _ => Some("--thorough takes more samples".to_owned()),
+        Some(Preset::Quick) => Some("without --quick more rounds are taken".to_owned()),
+        _ => Some("--thorough takes more rounds".to_owned()),
     };
     let busy = "`tdtool doctor` shows what keeps the machine busy".to_owned();
     wait.into_iter().chain(samples).chain([busy]).collect::<Vec<_>>().join("; ")
@@ -286,7 +286,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     let mut bounds: Vec<&Bound> = report.bounds.iter().collect();
     bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(least(b).total_cmp(&least(a))));
     for bound in bounds {
-        let is_verdict = report.hierarchy.bound().is_some_and(|v| is_named(bound, v));
+        let is_verdict = report.hierarchy.bound().is_some_and(|v| is_named(bound, v, report));
         let (mark, weight) = match (bound.refuted, is_verdict) {
             (true, _) => (String::new(), Weight::Faint),
             (_, true) => (mark(bound, report.throughput.as_ref()), Weight::Strong),
@@ -299,14 +299,26 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
             (_, true) => [cycles, bound.high],
             _ => [cycles; 2],
         });
-        rows.add(format!("  {:<17}{cycles:>8.3}  {bar}  ", bound.name), text, weight);
+        rows.add(format!("  {:<17}{cycles:>8.3}  {bar}  ", label(bound)), text, weight);
     }
 }
 
-/// Whether `verdict` is about this bound. Slots are the width, measured with other
-/// instructions; ports are measured and, where a table has them, computed.
-fn is_named(bound: &Bound, verdict: Class) -> bool {
-    bound.name == verdict.name() || (verdict == Class::IssueWidth && bound.name == SLOTS)
+/// A bound's name as printed: slots are the dispatch width as measured, with other instructions.
+fn label(bound: &Bound) -> &'static str {
+    match bound.name {
+        SLOTS => "width (measured)",
+        bench::bound_names::WIDTH => "width (computed)",
+        name => name,
+    }
+}
+
+/// Whether `verdict` is about this bound; of the width, the one measured.
+fn is_named(bound: &Bound, verdict: Class, report: &Measurement) -> bool {
+    let is_measured = || report.bounds.iter().any(|b| b.name == SLOTS && !b.refuted);
+    match verdict {
+        Class::IssueWidth if is_measured() => bound.name == SLOTS,
+        _ => bound.name == verdict.name(),
+    }
 }
 
 /// Cycles that the bound of the verdict explains: its range may reach the time in part only.

@@ -157,25 +157,35 @@ fn assumptions(rows: &mut Rows, report: &Measurement, verbose: bool, ask: &str) 
         return;
     }
     let of = |outcome| report.assumptions.iter().filter(move |i| i.outcome == outcome);
-    let held = of(Outcome::Held).count();
-    let all = report.assumptions.len();
+    let count = |outcome, words: &str| match of(outcome).count() {
+        0 => None,
+        n => Some(format!("{n} {words}")),
+    };
+    let counts = [
+        (of(Outcome::Held).count() == 1)
+            .then(|| "1 holds".to_owned())
+            .or_else(|| count(Outcome::Held, "hold")),
+        count(Outcome::Violated, "violated"),
+        count(Outcome::Unchecked, "not checked"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
     rows.blank();
     let more = match verbose {
         true => String::new(),
         false => format!(" ({ask} shows the evidence for each)"),
     };
-    let text = match held == all {
+    let text = match of(Outcome::Held).count() == report.assumptions.len() {
         true => format!("all hold{more}"),
-        false => format!("{held} of {all} hold{more}; the others:"),
+        false => format!("{}{more}", counts.join(", ")),
     };
     rows.add("assumptions: ", text, Weight::Plain);
     for (outcome, word, weight) in [
         (Outcome::Violated, "VIOLATED", Weight::Alert),
-        (Outcome::Unchecked, "not checkable here", Weight::Faint),
+        (Outcome::Unchecked, "not checked", Weight::Faint),
         (Outcome::Held, "holds", Weight::Plain),
     ] {
         for i in of(outcome).filter(|i| verbose || i.outcome != Outcome::Held) {
-            rows.add(format!("  {:17}", i.name.word()), format!("{word}: {}", i.how), weight);
+            rows.add(format!("  {:24}", i.name.state()), format!("{word}: {}", i.how), weight);
         }
     }
     alias_pairs(rows, &report.alias_pairs);
@@ -245,14 +255,14 @@ fn samples(rows: &mut Rows, report: &Measurement, verbose: bool) {
         return;
     }
     rows.blank();
-    let mut text = format!("{} used", several(samples.accepted, "round"));
+    let mut text = format!("{} used", samples.accepted);
     if samples.contended > 0 {
         text += &format!(", {} dropped: contention on the core", samples.contended);
     }
     if samples.clock_changed > 0 {
         text += &format!(", {} dropped: the clock changed", samples.clock_changed);
     }
-    rows.plain("samples  ", text);
+    rows.plain("rounds   ", text);
     // A reason comes once for each pass, often with another number in it.
     let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
     for reason in &samples.void {

@@ -1,4 +1,4 @@
-//! Draws the text of dependencies: options and wrapped lines, the bound and its critical cycle, and arrows beside
+//! Draws the text of dependencies: options and wrapped lines, the bound and its longest chain, and arrows beside
 //! the code, each in a lane of its own.
 
 use crate::documents::deps::{Cycle, Document};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 pub struct Drawing {
     /// ASCII alone.
     pub ascii: bool,
-    /// Arrows for every dependency, not just those through memory and of the critical cycle.
+    /// Arrows for every dependency, not just those through memory and of the longest chain.
     pub every: bool,
     /// Where it is shown.
     pub page: Page,
@@ -43,7 +43,7 @@ pub fn wrapped(out: &mut String, indent: usize, line: &str) {
     out.push('\n');
 }
 
-/// The bound and its critical cycle, then the shorter cycles.
+/// The bound and its longest chain, then the others.
 pub fn recurrences<'a>(
     out: &mut String,
     document: &'a Document,
@@ -63,18 +63,20 @@ pub fn recurrences<'a>(
         1 => String::new(),
         n => format!(", once around in {n} iterations"),
     };
-    let _ = writeln!(out, "critical cycle{over}:");
+    let may_be_longer = |cycle: &Cycle| cycle.high > critical.low;
+    let certain = if others.iter().any(may_be_longer) { " certain" } else { "" };
+    let _ = writeln!(out, "longest{certain} loop-carried chain{over}:");
     path(out, critical, drawing, sources);
     for cycle in others {
         let over = match cycle.iterations {
             1 => String::new(),
             n => format!(" over {n} iterations"),
         };
-        let _ = writeln!(
-            out,
-            "shorter loop-carried dependency, {}{over}:",
-            cycles(cycle.low, cycle.high)
-        );
+        let kind = match may_be_longer(cycle) {
+            true => "other loop-carried chain, perhaps longer",
+            false => "shorter loop-carried chain",
+        };
+        let _ = writeln!(out, "{kind}, {}{over}:", cycles(cycle.low, cycle.high));
         path(out, cycle, drawing, sources);
     }
 }
@@ -91,11 +93,12 @@ fn path<'a>(out: &mut String, cycle: &'a Cycle, drawing: Drawing, sources: &mut 
         let forwarded =
             step.forwarding.map_or(String::new(), |f| format!(", forwarded ({})", f.name()));
         let line = format!(
-            "  {}{delta} {arrow} {} {}: {}{forwarded} [{}]",
+            "  {}{delta} {arrow} {} {}: {} {}{forwarded} (source {})",
             step.through,
             step.address,
             step.text,
             span(step.low, step.high, " to "),
+            if number(step.high) == "1" { "cycle" } else { "cycles" },
             sources.number(&step.source),
         );
         wrapped(out, 6, &line);
@@ -125,7 +128,7 @@ pub fn model(out: &mut String, document: &Document, sources: &Sources) {
         // No memory is followed where there is none.
         0 => String::new(),
         number => format!(
-            "; addresses simulated over {number} iterations in {} runs, nothing executed",
+            "; addresses simulated over {number} iterations, which fill it, in {} runs, nothing executed",
             document.runs
         ),
     };
@@ -137,7 +140,7 @@ pub fn model(out: &mut String, document: &Document, sources: &Sources) {
         wrapped(out, 2, &format!("initial values: {from}"));
     }
     for (at, source) in sources.0.iter().enumerate() {
-        wrapped(out, 6, &format!("  [{}] {source}", at + 1));
+        wrapped(out, 6, &format!("  source {}: {source}", at + 1));
     }
 }
 

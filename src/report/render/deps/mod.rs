@@ -42,7 +42,7 @@ pub fn text(document: &Document, drawing: Drawing) -> String {
     drawing.page.fitted(out)
 }
 
-/// Which dependencies get an arrow: the carriers of the critical cycle, then memory, then the
+/// Which dependencies get an arrow: the carriers of the longest chain, then memory, then the
 /// rest if wanted.
 fn shown(document: &Document, every: bool) -> Vec<(usize, &Dependency)> {
     let steps = document.recurrences.first().map(|c| c.path.as_slice()).unwrap_or_default();
@@ -81,14 +81,36 @@ fn code(out: &mut String, document: &Document, drawing: Drawing) {
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    if shown.iter().any(|(_, d)| d.delta > 0) {
-        out.push_str("(-N): read from N iterations before\n");
-    }
+    legend(out, &shown, drawing);
     let left = lanes.iter().filter(|lane| lane.is_none()).count();
     if left > 0 {
         let _ = writeln!(out, "{left} more arrows have no room here; the list below has all");
     }
     out.push('\n');
+}
+
+/// What the arrows, and signs beside them, mean.
+fn legend(out: &mut String, shown: &[(usize, &Dependency)], drawing: Drawing) {
+    let has = |is: &dyn Fn(&Dependency) -> bool| shown.iter().any(|(_, d)| is(d));
+    let mut parts = Vec::new();
+    if !shown.is_empty() {
+        parts.push(match drawing.every {
+            true => "arrows: all dependencies".to_owned(),
+            false => "arrows: the longest chain and memory".to_owned(),
+        });
+    }
+    if has(&|d| d.indices[0] == d.indices[1]) {
+        parts.push(format!(
+            "{}: from the instruction itself",
+            if drawing.ascii { 'o' } else { '○' }
+        ));
+    }
+    if has(&|d| d.delta > 0) {
+        parts.push("(-N): read from N iterations before".to_owned());
+    }
+    if !parts.is_empty() {
+        wrapped(out, 2, &parts.join("; "));
+    }
 }
 
 fn label(index: usize) -> String {
@@ -127,6 +149,9 @@ fn dependencies(out: &mut String, document: &Document, drawing: Drawing) {
         wrapped(out, 7, &format!("  {:<4} {writer} {arrow} {reader}  {place}", label(index)));
     }
     left_out(out, document.dependencies.len());
+    if document.dependencies.iter().any(|d| d.kind == Kind::Flag) {
+        out.push_str("SZAP: the flags SF, ZF, AF and PF, renamed as one\n");
+    }
     out.push('\n');
 }
 
@@ -235,7 +260,7 @@ pub fn dot(document: &Document) -> String {
     if let Some(cycle) = critical {
         let range = span(cycle.low, cycle.high, "–");
         let text = format!(
-            "bold: critical cycle, {range} cycles an iteration ({})",
+            "bold: longest loop-carried chain, {range} cycles an iteration ({})",
             several(cycle.iterations, "iteration")
         );
         let _ = writeln!(out, "  label={};", quoted(&text));

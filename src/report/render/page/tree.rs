@@ -287,14 +287,14 @@ fn code(all: &[Instruction], whole: f64) -> String {
     let mut out = "<div class=\"source\">\n".to_owned();
     for one in all {
         let part = if whole > 0.0 { one.share / whole } else { 0.0 };
-        let mark = if one.critical { "● " } else { "" };
+        let mark = if one.critical { "◆ " } else { "" };
         let shown =
             columns(one.samples, part, &one.address.to_string(), &format!("{mark}{}", one.text));
         let _ = writeln!(out, "<div class=\"instruction line\">{shown}</div>");
     }
     out += "</div>\n";
     if all.iter().any(|one| one.critical) {
-        out += &remark("●", "on the loop-carried critical path");
+        out += &remark("◆", "on the loop-carried critical path");
     }
     out
 }
