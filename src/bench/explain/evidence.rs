@@ -321,7 +321,10 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     let assumed =
         recurrence.path.iter().any(|step| matches!(step.latency.source, Source::Assumed(_)));
     let (found, loads) = (Found::Latencies, recurrence.loads());
-    Bound { path: steps, loads, assumed, found, ..bound(name, latency(recurrence), how) }
+    let code = &findings.code.instructions;
+    let divides =
+        recurrence.path.iter().any(|step| isa::code::divides(code[step.reader].mnemonic()));
+    Bound { path: steps, loads, divides, assumed, found, ..bound(name, latency(recurrence), how) }
 }
 
 /// Loads that wait for stores as a bound, if they do without a known loop-carried dependency.

@@ -52,6 +52,9 @@ pub struct Bound {
     /// The share of a loop-carried dependency's latency that loads take, with their data in L1.
     #[serde(skip)]
     pub loads: f64,
+    /// Whether a division or a root is in it.
+    #[serde(skip)]
+    pub divides: bool,
     /// Whether any latency in it is assumed, because no table or calibration has it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,

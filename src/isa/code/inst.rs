@@ -25,6 +25,12 @@ pub struct Inst {
     pub rip_displacement: Option<usize>,
 }
 
+/// Whether it is a division or a root, whose time depends on its operands.
+pub fn divides(mnemonic: Mnemonic) -> bool {
+    let name = small(mnemonic);
+    name.contains("div") || name.contains("sqrt")
+}
+
 impl Inst {
     /// The flags that it writes whatever its operands are (bits of [`iced_x86::RflagsBits`]).
     pub fn flags_written(&self) -> u32 {
@@ -85,8 +91,7 @@ impl Inst {
 
     /// Whether it is a division or a root, whose time depends on its operands.
     pub fn divides(&self) -> bool {
-        let name = small(self.decoded.mnemonic());
-        name.contains("div") || name.contains("sqrt")
+        divides(self.decoded.mnemonic())
     }
 
     /// Whether it does SSE or AVX floating-point arithmetic.

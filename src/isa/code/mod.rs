@@ -29,7 +29,7 @@ pub use assemble::{Syntax, assemble};
 pub use decode::{Block, NothingLeft, loads_at};
 pub use directives::check as check_directives;
 pub(crate) use inst::InstBuilder;
-pub use inst::{Inst, is_hint, text, text_in_block};
+pub use inst::{Inst, divides, is_hint, text, text_in_block};
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use markers::{Marked, marked};
 pub use refusal::Refusal;

@@ -78,7 +78,8 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     let (meaning, remedy) = meaning(class);
     let found = report.bounds.iter().find(|b| b.name == class.name());
     let path = found.map_or(&[][..], |b| &b.path);
-    let remedy = if class == Class::Dependency { of_chain(path).unwrap_or(remedy) } else { remedy };
+    let chain = found.filter(|_| class == Class::Dependency).and_then(of_chain);
+    let remedy = chain.unwrap_or(remedy);
     let text = match (path.is_empty(), class) {
         (false, _) => {
             let range = found.map(latency).unwrap_or_default();
@@ -142,17 +143,14 @@ fn beyond_l1(report: &Measurement) -> &'static str {
     }
 }
 
-/// Remedy for a chain with these instructions, where it is another than usual.
-fn of_chain(path: &[String]) -> Option<&'static str> {
-    let name = |text: &String| text.split(' ').next().unwrap_or_default().to_owned();
-    let divides = |text: &String| name(text).contains("div") || name(text).contains("sqrt");
-    let loads = |text: &String| name(text).starts_with("mov") && text.contains(",[");
-    if path.iter().any(divides) {
+/// Remedy for a chain of latencies, where it is another than usual.
+fn of_chain(chain: &Bound) -> Option<&'static str> {
+    if chain.divides {
         return Some(
             "take the division out of this chain, multiply by a reciprocal, or use narrower operands",
         );
     }
-    path.iter().any(loads).then_some(
+    (chain.loads > 0.0).then_some(
         "each load waits for the one before: follow several such chains at once, or lay the data out so \
          that addresses are known earlier",
     )
