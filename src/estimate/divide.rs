@@ -251,7 +251,7 @@ impl Known {
             }
         }
         let memory = parts.of(Part::MemoryBound).clone();
-        let why = Reason::NotApart;
+        let why = Reason::NotSeparated;
         parts.set(Part::MemoryBound, memory.or_more(self.contended, Source::Compared, &why));
     }
 
@@ -263,13 +263,13 @@ impl Known {
         for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound, Part::MemoryBound] {
             let own = parts.of(part).clone();
             let more = Interval::new(0.0, 0.0, self.unknown.high);
-            parts.set(part, own.or_more(more, Source::Isolated, &Reason::Unbounded));
+            parts.set(part, own.or_more(more, Source::Isolated, &Reason::NoBoundFound));
         }
         let left = parts.of(Part::Unexplained).clone();
         let more = Interval::new(self.unknown.value, 0.0, self.unknown.high);
         let share = left.interval().plus_alike(more).clamped(0.0, 1.0);
         let is_most = self.unknown.value > left.value;
-        let reason = if is_most { Some(Reason::Unbounded) } else { left.reason };
+        let reason = if is_most { Some(Reason::NoBoundFound) } else { left.reason };
         parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     }
 }

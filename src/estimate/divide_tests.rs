@@ -119,7 +119,7 @@ fn what_loads_and_code_both_could_take_is_not_distributed() {
     let parts = divide(&Evidence { loads, fetch: 500.0, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
-    assert_eq!(parts.of(Part::Unexplained).reason, Some(Reason::Either));
+    assert_eq!(parts.of(Part::Unexplained).reason, Some(Reason::FetchOrWait));
     assert_eq!(bottleneck(&parts), None);
     // Fetching can take 50 of 70: at least 20 are of loads.
     let loads = Ok(Loads {
@@ -304,7 +304,7 @@ fn divisions_with_other_values_could_take_the_rest() {
     assert!(parts.of(Part::CoreBound).high >= 0.9, "{parts:?}");
     let left = parts.of(Part::Unexplained);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
-    assert_eq!(left.reason, Some(Reason::Values));
+    assert_eq!(left.reason, Some(Reason::DivisionValues));
 }
 
 /// By hand: 70 % are left; loads of which nothing was measured could take 30, or all of them.

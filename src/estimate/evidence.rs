@@ -19,7 +19,7 @@ pub enum Reason {
     /// In isolation it takes this many times as long as in the program: that was other work.
     OtherWork(f64),
     /// Its bound in isolation is not known.
-    Unbounded,
+    NoBoundFound,
     /// Its mispredictions are not known, for this reason.
     Mispredictions(Box<Reason>),
     /// Its loads were not recorded, for this reason.
@@ -27,13 +27,13 @@ pub enum Reason {
     /// Some of its loads were not measured.
     SomeLoads,
     /// Its divisions were measured with other values than the program's.
-    Values,
+    DivisionValues,
     /// The remainder could be fetching as well as waiting.
-    Either,
+    FetchOrWait,
     /// The remainder may be this, where no evidence is missing.
-    NotApart,
+    NotSeparated,
     /// Nothing accounts for what is left.
-    Nothing,
+    NoCandidate,
     /// This share of the time is of dependent instructions, by their latencies.
     Dependencies(f64),
 }
@@ -80,18 +80,18 @@ impl fmt::Display for Reason {
                 return write!(f, "{share:.0} % of the time by the latencies of dependent instructions");
             }
             Self::NoTime => "it has no time",
-            Self::Unbounded => "its bound in isolation is undecided",
+            Self::NoBoundFound => "its bound in isolation is undecided",
             Self::SomeLoads => {
                 "some of its loads were not measured, as where no probe fits: this may be why"
             }
-            Self::Values => {
+            Self::DivisionValues => {
                 "divisions take as long as their values ask for, and those of the program are not known: this may be why"
             }
-            Self::Either => {
+            Self::FetchOrWait => {
                 "fetching code, or waiting for loads or results: either could take it"
             }
-            Self::NotApart => "nothing measured separates it from what is unexplained",
-            Self::Nothing => "neither loads, nor stores, nor dependencies, nor code account for it",
+            Self::NotSeparated => "nothing measured separates it from what is unexplained",
+            Self::NoCandidate => "neither loads, nor stores, nor dependencies, nor code account for it",
         })
     }
 }

@@ -154,14 +154,15 @@ impl Rest {
         let either = (all_waits - waits).min(self.every_fetch - fetch);
         let unknown = [&self.alone, &self.mispredicted, &self.loads];
         let unknown = unknown.map(|one| (one.most, one.reason.clone()));
-        let others = [(self.values, Some(Reason::Values)), (either, Some(Reason::Either))];
+        let others =
+            [(self.values, Some(Reason::DivisionValues)), (either, Some(Reason::FetchOrWait))];
         let could = unknown.into_iter().chain(others).map(|(most, why)| (most.min(left), why));
         let (most, why) =
             could.fold((0.0, None), |one, other| if other.0 > one.0 { other } else { one });
         match why {
             Some(why) if most >= LEAST => Some(why),
             _ if self.rest.value < self.least() => None,
-            _ => Some(Reason::Nothing),
+            _ => Some(Reason::NoCandidate),
         }
     }
 }
@@ -254,7 +255,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     }
     let share = Interval::new(left, low, high).clamped(0.0, 1.0);
     let reason = of.why(left, waits, fetch);
-    let why = reason.clone().unwrap_or(Reason::NotApart);
+    let why = reason.clone().unwrap_or(Reason::NotSeparated);
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     // A cause stays possible even if the others seem to leave nothing: they have errors.
     let may = |most: f64| most.min(rest.value) + if most > 0.0 { rest.above() } else { 0.0 };

@@ -137,11 +137,11 @@ fn the_reason_is_what_could_take_most_of_the_rest() {
     // Fetching and loads could each take all of it.
     let both = Evidence { fetch: 500.0, loads: Ok(loads([0.0, 0.0, 400.0, 0.0])), ..evidence() };
     let left = divide(&both).of(Part::Unexplained).reason.clone();
-    assert_eq!(left, Some(Reason::Either));
+    assert_eq!(left, Some(Reason::FetchOrWait));
     // Also where some other loads were not measured.
     let few = Loads { unknown: 6.0, ..loads([0.0, 0.0, 400.0, 0.0]) };
     let left = divide(&Evidence { loads: Ok(few), ..both }).of(Part::Unexplained).reason.clone();
-    assert_eq!(left, Some(Reason::Either));
+    assert_eq!(left, Some(Reason::FetchOrWait));
 }
 
 /// No child is above its parent, nor all together.

@@ -40,7 +40,7 @@ impl Renderer<'_> {
         }
         let title = self.paint("1", "Estimated top-down");
         let covered = share(estimate.covered);
-        write!(self.out, "\n{title} of {covered} of the time")?;
+        write!(self.out, "\n{title} of the code with {covered} of the samples")?;
         if self.style.verbose {
             let of = |run: &Run| format!("{} {}", run.run, format::seconds(run.seconds));
             let runs: Vec<String> = estimate.runs.iter().map(of).collect();
