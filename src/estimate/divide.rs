@@ -244,9 +244,10 @@ impl Known {
         }
         for part in CONTENTION {
             let own = found().filter(|one| Part::contending(one.by) == part);
-            let own: f64 = own.map(|one| one.cycles.value).sum();
-            if own > 0.0 {
-                let share = self.contended.times(own / every).clamped(0.0, 1.0);
+            let own = own.fold(Interval::default(), |sum, one| sum.plus_alike(one.cycles));
+            if own.value > 0.0 {
+                // As shares, and as much less as the sum gave way.
+                let share = own.times(self.contended.value / every).clamped(0.0, 1.0);
                 parts.set(part, Share::known(share, Source::Compared));
             }
         }

@@ -82,7 +82,7 @@ impl fmt::Display for Reason {
             Self::NoTime => "it has no time",
             Self::NoBoundFound => "its bound in isolation is undecided",
             Self::SomeLoads => {
-                "some of its loads were not measured, as where no probe fits: this may be why"
+                "some of its loads, or waits for lines that threads share, were not measured: this may be why"
             }
             Self::DivisionValues => {
                 "divisions take as long as their values ask for, and those of the program are not known: this may be why"

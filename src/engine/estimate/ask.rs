@@ -77,14 +77,25 @@ const SHARE: f64 = 0.97;
 /// The most functions that are analysed.
 pub(super) const MOST: usize = 60;
 
+/// The sampled run of a command whose threads ran at the same time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parallel {
+    /// Its processor time in seconds.
+    pub task: f64,
+    /// Its threads with samples.
+    pub threads: usize,
+    /// How it ended.
+    pub exit: Option<pmu::Exit>,
+}
+
 /// The functions of a profile.
 pub(super) struct Functions {
     /// The functions to analyse.
     pub hot: Hottest,
     /// Their control flow, where it is known and a path leads to their file.
     pub flows: Vec<Option<Arc<Flow>>>,
-    /// Processor time in seconds, where threads ran at the same time.
-    pub parallel: Option<f64>,
+    /// The sampled run, where threads ran at the same time.
+    pub parallel: Option<Parallel>,
     /// Share of the kernel.
     pub kernel: f64,
     /// Other functions, if these are too many to analyse each.

@@ -34,8 +34,11 @@ pub(super) fn share(known: &Known, counts: &Count) -> f64 {
 /// The lines that threads contend for, of kinds that cost something, as far as that is known.
 pub(super) fn lines(context: &Context, parts: &Parts) -> Vec<ContendedLine> {
     let is_known = context.pinned.as_ref().map(|run| run.failed.is_none());
-    let costs =
-        |line: &ContendedLine| parts.of(Part::contending(contending(line.contention))).value > 0.0;
+    let costs = |line: &ContendedLine| {
+        // Not `of`, which has the whole of Memory Bound where the kind has no part of its own.
+        let share = parts.get(Part::contending(contending(line.contention)));
+        share.is_some_and(|share| share.value > 0.0)
+    };
     let all = context.counted.count.contended_lines.iter();
     let all = all.filter(|line| is_known.is_some_and(|is_known| !is_known || costs(line)));
     all.cloned().collect()
@@ -51,7 +54,7 @@ pub(super) fn notes(context: &Context, kernel: f64) -> Vec<String> {
     let task = context.shared.cycles / (context.shared.clock.ghz * 1e9);
     let waits = waited(run, task, kernel).map(|less| {
         format!(
-            "on one CPU the command spends {} less in the kernel, {:.0} % of its processor time: its threads wait for locks",
+            "on one CPU the command spends {} less in the kernel, {:.0} % of its processor time: its threads probably wait for locks",
             seconds(less),
             100.0 * less / task
         )

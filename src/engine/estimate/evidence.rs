@@ -102,8 +102,9 @@ impl<'a> Context<'a> {
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         let fetch = self.footprint.cost(at);
         let cycles = Interval::relative(self.shared.cycles * share, error);
+        let contention = self.contention(at, cycles);
         Evidence {
-            contention: self.contention(at, cycles),
+            contention: contention.unwrap_or_default(),
             cycles: cycles.widened(self.shared.clock.error),
             retiring: self
                 .retiring(at)
@@ -117,21 +118,27 @@ impl<'a> Context<'a> {
             certain: self.certain(),
             is_loop,
             latency: function.waits(&piece.blocks),
-            loads: self.loads(at, is_loop).map_err(Reason::given),
+            loads: self
+                .loads(at, is_loop)
+                .map(|loads| beside(contention, loads, cycles))
+                .map_err(Reason::given),
             fetch: fetch.caches,
             translation: fetch.translation,
         }
     }
 
-    /// What contention for cache lines costs of the sampled cycles of a piece.
-    fn contention(&self, at: PieceOf, cycles: Interval) -> Option<Contention> {
-        let run = self.pinned.as_ref().filter(|run| run.failed.is_none())?;
+    /// What contention for cache lines costs of the sampled cycles of a piece, `None` if no run tells; nothing of code that accesses no such
+    /// lines.
+    fn contention(&self, at: PieceOf, cycles: Interval) -> Option<Option<Contention>> {
         let lines = &self.counted.count.contended_lines;
-        let kind = compared::kind(lines, &at.function.module, &compared::around(at))?;
+        let Some(kind) = compared::kind(lines, &at.function.module, &compared::around(at)) else {
+            return Some(None);
+        };
+        let run = self.pinned.as_ref().filter(|run| run.failed.is_none())?;
         let samples = compared::samples(run, at.function, &at.piece.blocks);
         let all = run.task * self.shared.clock.ghz * 1e9;
-        let cycles = compared::cost(cycles, run, all, samples)?;
-        Some(Contention { cycles, by: compared::contending(kind) })
+        let found = compared::cost(cycles, run, (all, self.entries_error), samples);
+        Some(found.map(|cycles| Contention { cycles, by: compared::contending(kind) }))
     }
 
     fn loads(&self, at: PieceOf, is_loop: bool) -> Result<Loads, NoLoads> {
@@ -273,6 +280,22 @@ impl fmt::Display for NoLoads {
             Self::NotWorth => "too little is unexplained here, or it would have taken too long",
             Self::NoLatencies => "latencies of loads were not measured",
         })
+    }
+}
+
+/// The loads of a piece beside its contention (`None`: it may be any): their latencies were recorded while threads contended, so that
+/// they may be of nothing else.
+fn beside(contention: Option<Option<Contention>>, loads: Loads, cycles: Interval) -> Loads {
+    let perhaps = |of: Interval| Interval::new(0.0, 0.0, of.high);
+    match contention {
+        Some(None) => loads,
+        Some(Some(_)) => Loads {
+            at_most: perhaps(loads.at_most),
+            carried: perhaps(loads.carried),
+            levels: loads.levels.map(perhaps),
+            ..loads
+        },
+        None => Loads { unknown: loads.unknown.max(cycles.high), ..loads },
     }
 }
 

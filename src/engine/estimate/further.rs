@@ -1,6 +1,6 @@
 //! Makes the further runs of the command, with their counts by module and address.
 
-use super::ask::{EstimateAsk, Functions};
+use super::ask::{EstimateAsk, Functions, Parallel};
 use super::pinned;
 use crate::count::{CountAsk, First};
 use crate::hot::hottest::Hottest;
@@ -127,9 +127,9 @@ impl Further {
         Ok(())
     }
 
-    /// Samples a run on one CPU; the sampled one took `task` seconds of processor time and ended so.
-    pub fn pinned(&mut self, ask: &EstimateAsk, task: f64, exit: Option<pmu::Exit>) -> Pinned {
-        let found = pinned::run(ask, (task, exit), &self.signals, &mut self.interrupted);
+    /// Samples a run on one CPU, to be compared with the sampled one.
+    pub fn pinned(&mut self, ask: &EstimateAsk, of: Parallel) -> Pinned {
+        let found = pinned::run(ask, of, &self.signals, &mut self.interrupted);
         let whole = |error: tma::Error| match error.cause() {
             Some(cause) => Why(format!("{error}: {cause}")),
             None => Why(error.to_string()),

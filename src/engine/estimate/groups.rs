@@ -218,10 +218,13 @@ fn excess(own: &Evidence, context: &Context, at: PieceOf, calls: bool) -> Interv
     let retired = own.retiring.clone().unwrap_or_default();
     let alone = own.isolated.as_ref().map_or(retired, |alone| alone.cycles);
     let others = context.mispredicted(at, Branches::Others);
-    let value = own.cycles.value - alone.value.max(retired.value) - others.cycles.value;
+    let contended = own.contention.map(|of| of.cycles).unwrap_or_default();
+    let value =
+        own.cycles.value - alone.value.max(retired.value) - others.cycles.value - contended.value;
     let loads = own.loads.as_ref().map_or(own.cycles.high, |all| all.at_most.high + all.unknown);
     let waits = if calls { 0.0 } else { own.latency };
-    let could = loads + waits + own.fetch + own.translation;
+    let unknown = others.unknown.as_ref().map_or(0.0, |(most, _)| *most);
+    let could = loads + waits + own.fetch + own.translation + contended.high + unknown;
     let least = own.cycles.low - alone.high.max(retired.high) - others.cycles.high - could;
     let (value, most) = (value.max(0.0), own.cycles.high - retired.low);
     Interval::new(value, least.clamp(0.0, value), most.max(value))
@@ -247,10 +250,12 @@ fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
 /// is neither.
 fn without_others(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Mispredicted> {
     let (here, calls) = context.callee_costs.at(&at.key())?;
-    if here.high <= LEAST * whole.cycles.value {
+    let others = context.mispredicted(at, Branches::Others).cycles;
+    // What the calls in it cost, if all of that were sampled there.
+    let own = whole.mispredicted.cycles.high - others.high;
+    if here.high.max(own) <= LEAST * whole.cycles.value {
         return None;
     }
-    let others = context.mispredicted(at, Branches::Others).cycles;
     let mut unknown = whole.mispredicted.unknown.clone();
     let known = if calls { here } else { Interval::new(here.value, here.low, here.value) };
     if !calls && here.above() > 0.0 {

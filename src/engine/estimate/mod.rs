@@ -124,9 +124,10 @@ pub fn estimate(
     let (width, clock) = (width(&ask.model.core)?, clock_of(&ask.model)?);
     let ghz = clock.ghz;
     let task = report.software.get("task_clock_ms").copied().flatten();
-    let parallel = pinned::parallel(profile.threads(), task.map(|ms| ms / 1e3), sampled);
+    let exit = report.exit.map(pmu::Exit::from);
+    let parallel = pinned::parallel(profile.threads(), task.map(|ms| ms / 1e3), sampled, exit);
     let parallel = parallel.filter(|_| ask.process.is_none());
-    let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
+    let found = choose(profile, exit, sampled);
     let found = Functions { parallel, ..found };
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);

@@ -1,6 +1,6 @@
 //! A run of the command pinned to one CPU, where threads cannot contend for cache lines: the control of contention.
 
-use super::ask::{EstimateAsk, MOST};
+use super::ask::{EstimateAsk, MOST, Parallel};
 use crate::hot::Temporary;
 use crate::hot::hottest::{Hot, kernel_share};
 use crate::record::{Alone, SampleAsk};
@@ -24,12 +24,20 @@ const AT_ONCE: f64 = 1.05;
 /// A pinned run that takes this multiple of the processor time of the sampled one, and a second, is ended: its threads
 /// wait for each other.
 const LONGEST: f64 = 2.0;
+/// Functions of this run, as times of those that are estimated: one that threads slow is colder here.
+const RANKS: usize = 4;
 /// Time between looks at the run.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The processor time of the sampled run, in seconds, where threads ran at the same time; else there is no contention.
-pub(super) fn parallel(threads: usize, task: Option<f64>, wall: f64) -> Option<f64> {
-    task.filter(|task| threads > 1 && *task > AT_ONCE * wall)
+/// The sampled run, where threads ran at the same time; else there is no contention.
+pub(super) fn parallel(
+    threads: usize,
+    task: Option<f64>,
+    wall: f64,
+    exit: Option<Exit>,
+) -> Option<Parallel> {
+    let task = task.filter(|task| threads > 1 && *task > AT_ONCE * wall)?;
+    Some(Parallel { task, threads, exit })
 }
 
 /// The CPUs that this thread may use.
@@ -66,14 +74,13 @@ fn prepare(command: &pmu::Command) -> Result<Child> {
     child
 }
 
-/// Runs the command, whose sampled run took `task` seconds of processor time and ended so; a signal that interrupts it
-/// is entered.
+/// Runs the command; a signal that interrupts it is entered.
 ///
 /// # Errors
 /// There is one CPU; the command cannot be started, pinned or sampled.
 pub(super) fn run(
     ask: &EstimateAsk,
-    (task, exit): (f64, Option<Exit>),
+    of: Parallel,
     signals: &Signals,
     interrupted: &mut Option<i32>,
 ) -> Result<Pinned> {
@@ -87,6 +94,7 @@ pub(super) fn run(
     let mut child = prepare(&pmu::Command { stdout: pmu::Stdout::Dropped, ..ask.command.clone() })?;
     sampler.attach(child.pid)?;
     child.start()?;
+    let Parallel { task, threads, exit } = of;
     let longest = Duration::from_secs_f64(LONGEST * task + 1.0);
     let is_whole = ends_within(&child, longest, signals, interrupted);
     let ended = child.reap();
@@ -103,7 +111,9 @@ pub(super) fn run(
     let failed = why.map(|why| Why(why.words()));
     let run = Pinned { seconds, failed, smt: machine.topology.smt, ..Pinned::default() };
     match (&run.failed, ended) {
-        (None, Some((_, usage))) => sampled(Pinned { task: usage.cpu_seconds, ..run }, &file),
+        (None, Some((_, usage))) => {
+            sampled(Pinned { task: usage.cpu_seconds, ..run }, threads, &file)
+        }
         _ => Ok(run),
     }
 }
@@ -126,12 +136,15 @@ fn ends_within(
     !is_killed
 }
 
-/// A run with its samples.
-fn sampled(run: Pinned, file: &Temporary) -> Result<Pinned> {
+/// A run with its samples. A command that starts a thread for each CPU that it may use does other work on one.
+fn sampled(run: Pinned, threads: usize, file: &Temporary) -> Result<Pinned> {
     let recording = session::open(file.path(), false)?;
     let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default())?;
+    if profile.threads() < threads {
+        return Ok(Pinned { failed: Some(Why(Untold::Fewer.words())), ..run });
+    }
     let mut places: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
-    for number in 0..profile.functions.len().min(MOST) {
+    for number in 0..profile.functions.len().min(RANKS * MOST) {
         let Hot { path, blocks: own, .. } = Hot::of(&mut profile, number);
         places.entry(path.display().to_string()).or_default().extend(own);
     }
@@ -144,6 +157,7 @@ enum Untold {
     Interrupted,
     Longer,
     Differs,
+    Fewer,
     NoSamples,
 }
 
@@ -155,6 +169,7 @@ impl Untold {
                 "on one CPU it takes over twice the processor time, as threads that wait spin there, and was ended"
             }
             Self::Differs => "the run on one CPU ended otherwise",
+            Self::Fewer => "on one CPU it has fewer threads, and may do less",
             Self::NoSamples => "the run on one CPU was not sampled",
         }
         .to_owned()
@@ -167,9 +182,10 @@ mod tests {
 
     #[test]
     fn threads_that_take_turns_are_not_compared() {
-        assert_eq!(parallel(1, Some(2.0), 1.0), None);
-        assert_eq!(parallel(4, Some(1.0), 1.0), None);
-        assert_eq!(parallel(2, Some(1.9), 1.0), Some(1.9));
-        assert_eq!(parallel(2, None, 1.0), None);
+        let task = |threads, task| parallel(threads, task, 1.0, None).map(|of| of.task);
+        assert_eq!(task(1, Some(2.0)), None);
+        assert_eq!(task(4, Some(1.0)), None);
+        assert_eq!(task(2, Some(1.9)), Some(1.9));
+        assert_eq!(task(2, None), None);
     }
 }

@@ -140,8 +140,7 @@ impl Known<'_> {
         let contends = contended::share(self, further.counts()) > WORTH;
         if left.pinned && contends && !further.is_interrupted() {
             progress.begin("samples on one CPU", left);
-            of.pinned =
-                self.found.parallel.map(|task| further.pinned(self.ask, task, self.found.hot.exit));
+            of.pinned = self.found.parallel.map(|of| further.pinned(self.ask, of));
             after(further, &of);
         }
         left.pinned = false;

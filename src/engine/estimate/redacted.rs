@@ -160,7 +160,8 @@ fn names(of: &Evidence) -> Names {
         .chain(count.refused.iter().map(|row| (row.module.clone(), row.function.clone())))
         .chain(rows.map(|row| (row.module.clone(), row.function.clone())))
         .collect();
-    let places = of.recorded.places.keys().cloned();
+    let pinned = of.pinned.iter().flat_map(|run| run.places.keys());
+    let places = of.recorded.places.keys().chain(pinned).cloned();
     names.add("module", modules.chain(of_count.iter().map(|of| of.0.clone())).chain(places));
     let functions = hot.iter().map(|one| one.name.clone());
     names.add("function", functions.chain(of_count.iter().map(|of| of.1.clone())));

@@ -16,7 +16,8 @@ use isa::ports::Ports;
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
-    Alone, Around, Block, Code, CoreUsed, Drawn, Evidence, Records, SCHEMA, Sampled, To, Why,
+    Alone, Around, Block, Code, CoreUsed, Drawn, Evidence, Pinned, Records, SCHEMA, Sampled, To,
+    Why,
 };
 use report::documents::{Report, Source};
 use serde_json::Value;
@@ -279,6 +280,17 @@ fn check(of: &Evidence) -> Result<()> {
         || numbers.iter().any(|number| *number < 0.0)
     {
         return refused("its width, clock or time is none".to_owned());
+    }
+    let is_whole = |run: &Pinned| {
+        let samples = run.places.values().flatten().map(|(_, samples)| *samples as f64);
+        run.task >= 0.0
+            && (0.0..=1.0).contains(&run.kernel)
+            && samples.sum::<f64>() <= run.samples as f64
+    };
+    if !of.pinned.iter().all(is_whole) {
+        return refused(
+            "its run on one CPU has more samples than were taken, or no time".to_owned(),
+        );
     }
     let shapes = [of.core.l1_code, of.core.l1_data].into_iter().flatten();
     if shapes.into_iter().any(|(ways, sets)| !SHAPES.contains(&ways) || !SHAPES.contains(&sets)) {

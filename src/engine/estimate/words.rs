@@ -89,10 +89,16 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
     if let Some(part) = bottleneck {
         let memory = parts.memory_bound.value;
         let l1 = parts.get(Part::L1Bound).map_or(0.0, |share| share.value);
+        let contended = parts.mostly_contended().map(|kind| (kind, parts.of(kind).value));
         let why = match part {
-            Part::MemoryBound if parts.mostly_contended().is_some() => {
-                cause(parts.mostly_contended().unwrap_or(part), grounds)
-            }
+            Part::MemoryBound if contended.is_some() => match contended {
+                Some((kind, share)) if share < NEARLY * memory => format!(
+                    "goes to loads and stores ({:.0} % of its time to {})",
+                    100.0 * share,
+                    kind.label()
+                ),
+                kind => cause(kind.map_or(part, |(kind, _)| kind), grounds),
+            },
             Part::MemoryBound if l1 >= NEARLY * memory => cause(Part::L1Bound, grounds),
             Part::MemoryBound if l1 >= (1.0 - NEARLY) * memory => {
                 format!("goes to loads and stores ({:.0} % of its time in L1)", 100.0 * l1)
