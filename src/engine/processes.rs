@@ -37,7 +37,7 @@ pub(crate) fn working_child(pid: i32) -> Option<String> {
 }
 
 /// The processes that a process has started, and those that these have.
-fn descendants(pid: i32) -> Vec<i32> {
+pub(crate) fn descendants(pid: i32) -> Vec<i32> {
     let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let parents: Vec<(i32, i64)> = pids.filter_map(|pid| Some((pid, stat(pid, 4)?))).collect();

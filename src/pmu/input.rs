@@ -7,11 +7,16 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::spawn;
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 use tma::error::{Error, Result};
 
 /// Bytes that are copied at a time: as many as a pipe has.
 const CHUNK: usize = 64 << 10;
+/// Most bytes of a pipe that are kept: an endless one would fill the disk.
+const LONGEST: u64 = 1 << 30;
+/// Time until a pipe that had nothing is read again, where reading does not wait.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// Standard input of this process, for runs that follow one another.
 #[derive(Debug, Clone)]
@@ -40,7 +45,7 @@ struct Kept {
     file: File,
     /// The first run has ended: what comes later is not its input.
     is_over: Arc<AtomicBool>,
-    /// Some of it could not be written.
+    /// Some of it could not be read or written, or is too long.
     is_cut: Arc<AtomicBool>,
 }
 
@@ -106,7 +111,9 @@ impl State {
             Self::Kept(kept) => {
                 kept.is_over.store(true, Ordering::SeqCst);
                 if kept.is_cut.load(Ordering::SeqCst) {
-                    return Err(io::Error::other("there is no room to keep it"));
+                    return Err(io::Error::other(
+                        "it could not be kept: it is longer than 1 GiB, or there is no room",
+                    ));
                 }
                 // A pipe as before: programs may read files otherwise.
                 copied(again(&kept.file, 0)?, Copying::default()).map(Some)
@@ -137,7 +144,7 @@ fn unnamed() -> io::Result<File> {
 /// A pipe to which a thread of its own copies `from`.
 fn copied(from: File, copy: Copying) -> io::Result<OwnedFd> {
     let (reader, writer) = pipe()?;
-    spawn(move || copy.run(from, writer));
+    Builder::new().spawn(move || copy.run(from, writer))?;
     Ok(reader.into())
 }
 
@@ -154,20 +161,26 @@ impl Copying {
     fn run(mut self, mut from: File, mut to: PipeWriter) {
         // Other threads wait for signals.
         let _ = SigSet::all().thread_block();
-        let mut chunk = vec![0; CHUNK];
+        let (mut chunk, mut number) = (vec![0; CHUNK], 0);
         loop {
             let read = match from.read(&mut chunk) {
                 Ok(0) => return,
                 Ok(read) => &chunk[..read],
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    sleep(AGAIN);
+                    continue;
+                }
+                Err(_) => return self.cut(),
             };
             if self.is_over.load(Ordering::SeqCst) {
                 return;
             }
-            if self.kept.as_mut().is_some_and(|kept| kept.write_all(read).is_err()) {
-                self.is_cut.store(true, Ordering::SeqCst);
-                self.kept = None;
+            number += read.len() as u64;
+            if number > LONGEST
+                || self.kept.as_mut().is_some_and(|kept| kept.write_all(read).is_err())
+            {
+                self.cut();
             }
             if to.write_all(read).is_err() {
                 return;
@@ -176,9 +189,20 @@ impl Copying {
     }
 }
 
+impl Copying {
+    /// Keeps nothing: what is on the disk is given back.
+    fn cut(&mut self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        if let Some(kept) = self.kept.take() {
+            let _ = kept.set_len(0);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread::spawn;
 
     fn read(input: &Input, most: u64) -> String {
         let run = input.next().expect("an input").expect("a descriptor");

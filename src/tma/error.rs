@@ -215,7 +215,9 @@ pub fn near(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let all = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
-    let names: Vec<String> = all.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let all = all.filter_map(|entry| entry.file_name().into_string().ok());
+    // A link to nothing is there itself.
+    let names: Vec<String> = all.filter(|other| other != name).collect();
     let near = nearest(name, names.iter().map(String::as_str))?;
     Some(folder.map_or_else(|| near.into(), |folder| folder.join(near)))
 }

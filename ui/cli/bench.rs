@@ -131,7 +131,7 @@ fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<Liv
     Ok(LiveAsk {
         ask: Ask { level: Some(args.level), ..Ask::default() },
         uarch: settings.uarch.clone(),
-        command: Some(Command { argv: workload::resolve(words), ..Command::default() }),
+        command: Some(Command { argv: workload::resolve(words), ..Command::default() }.run_again()),
         typed: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         ..LiveAsk::of(settings.core()?)
     })

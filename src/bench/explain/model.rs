@@ -301,8 +301,12 @@ impl Evidence {
             () if variant.low > self.time.high * (1.0 + NEAR) => {
                 format!("{how}: {best:.2} cycles, more than the block's {time:.2}")
             }
-            () if variant.high >= self.time.low * (1.0 - NEAR) => {
+            () if variant.low >= self.time.low * (1.0 - NEAR) => {
                 format!("{how}: {best:.2} cycles, no gain")
+            }
+            () if variant.high >= self.time.low * (1.0 - NEAR) => {
+                let Cycles { low, high, .. } = variant;
+                format!("{how}: {best:.2} ({low:.2} to {high:.2}) of {time:.2} cycles remain")
             }
             () => format!("{how}: {best:.2} of {time:.2} cycles remain"),
         }

@@ -81,10 +81,14 @@ fn estimated(report: &Report, estimate: &Estimate) -> String {
         );
     }
     // Code without a file, say, is not analysed: if that has more, it is what the report is about.
-    let other = report.functions.first().is_some_and(|first| first.share > covered);
+    let is_analysed = |row: &FunctionRow| {
+        estimate.functions.iter().any(|of| (&of.module, &of.name) == (&row.module, &row.name))
+    };
+    let mut others = report.functions.iter().filter(|row| !is_analysed(row));
+    let other = others.next().is_some_and(|first| first.share > covered);
     if other || covered <= 0.0 {
         let said = match covered > 0.0 {
-            true => format!("Only {analysed} of it is in code that can be analysed."),
+            true => format!("Only {analysed} of the time is in code that can be analysed."),
             false => said.clone(),
         };
         let found = report.sampled.as_ref().and_then(|of| sampled(report, of));

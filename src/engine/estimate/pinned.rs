@@ -64,14 +64,12 @@ fn check(machine: &Machine) -> Result<()> {
 /// # Errors
 /// It cannot be started, or not be pinned.
 fn prepare(command: &pmu::Command) -> Result<Child> {
-    let (us, home) = (Pid::from_raw(0), allowed());
     let refused = |e: nix::Error| Error::not_possible("no run on one CPU").because(e.desc());
     let mut one = CpuSet::new();
     one.set(sched_getcpu().map_err(refused)?).map_err(refused)?;
-    sched_setaffinity(us, &one).map_err(refused)?;
-    let child = Child::prepare(command);
-    let _ = sched_setaffinity(us, &home);
-    child
+    let child = Child::prepare(command)?;
+    sched_setaffinity(Pid::from_raw(child.pid), &one).map_err(refused)?;
+    Ok(child)
 }
 
 /// Runs the command; a signal that interrupts it is entered.

@@ -75,6 +75,10 @@ impl Child {
         let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
         pointers.push(std::ptr::null());
         let stdin = command.stdin.as_ref().map(Input::next).transpose()?.flatten();
+        let dropped = (command.stdout == Stdout::Dropped && !is_null(libc::STDOUT_FILENO))
+            .then(drained)
+            .transpose()
+            .map_err(failed)?;
         let sigchld = default_sigchld();
         // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
@@ -83,10 +87,6 @@ impl Child {
         for own in [Signal::SIGXFSZ, Signal::SIGTSTP, Signal::SIGCONT] {
             mask_of_command.remove(own);
         }
-        let dropped = (command.stdout == Stdout::Dropped && !is_null(libc::STDOUT_FILENO))
-            .then(|| pipe2(OFlag::O_CLOEXEC))
-            .transpose()
-            .map_err(failed)?;
         let plan = Plan {
             argv: &pointers,
             wait: wait.as_raw_fd(),
@@ -95,7 +95,7 @@ impl Child {
             stdin: stdin.as_ref().map(AsRawFd::as_raw_fd),
             stdout: match (command.stdout, &dropped) {
                 (Stdout::Stderr, _) => libc::STDERR_FILENO,
-                (_, Some((_, into))) => into.as_raw_fd(),
+                (_, Some(into)) => into.as_raw_fd(),
                 (_, None) => libc::STDOUT_FILENO,
             },
             ignore_sigchld: sigchld.as_ref().is_some_and(is_ignored),
@@ -110,9 +110,6 @@ impl Child {
         let forked = Errno::result(pid);
         let _ = mask.thread_set_mask();
         forked.map_err(failed)?;
-        if let Some((output, _)) = dropped {
-            drain(output);
-        }
         let pidfd = pidfd(pid);
         Ok(Self { pid, pidfd, go: Some(go), failure, name, ended: None, sigchld })
     }
@@ -226,12 +223,17 @@ fn is_null(fd: RawFd) -> bool {
     null.is_ok() && nix::sys::stat::fstat(fd).map(device) == null
 }
 
-/// Reads all that is written to a pipe, until its last writer has closed it.
-fn drain(output: OwnedFd) {
-    std::thread::spawn(move || {
+/// A pipe of which a thread reads all that is written, until its last writer has closed it.
+fn drained() -> nix::Result<OwnedFd> {
+    let (output, into) = pipe2(OFlag::O_CLOEXEC)?;
+    let drain = move || {
+        // Other threads wait for signals.
+        let _ = SigSet::all().thread_block();
         // A failed read ends it: the writer then gets SIGPIPE, as where any reader ends.
         let _ = std::io::copy(&mut std::fs::File::from(output), &mut std::io::sink());
-    });
+    };
+    std::thread::Builder::new().spawn(drain).map_err(|_| Errno::EAGAIN)?;
+    Ok(into)
 }
 
 fn is_ignored(action: &SigAction) -> bool {
