@@ -213,7 +213,11 @@ fn further(row: &Row) -> Option<Step> {
         Some(Part::Unexplained) | None => "what the branches and loads do",
         Some(_) => "what bounds it in isolation",
     };
-    let why = format!("in {}: {why}", fit(&row.name, LONGEST_NAME));
+    // The whole program has no module.
+    let why = match row.module.is_empty() {
+        true => why.to_owned(),
+        false => format!("in {}: {why}", fit(&row.name, LONGEST_NAME)),
+    };
     (!row.next.is_empty()).then(|| Step { why, command: row.next.clone() })
 }
 
