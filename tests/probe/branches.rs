@@ -189,7 +189,7 @@ fn what_the_model_rests_on_is_one_line_and_the_rest_with_verbose() {
         };
         let brief = model(&ran.stderr);
         assert_eq!(brief.len(), 1, "{}", ran.stderr);
-        for said in ["4 of 4 properties", "cycles are not known"] {
+        for said in ["5 of 5 properties", "cycles are not known"] {
             assert_eq!(brief[0].contains(said), is_open, "{said}: {}", brief[0]);
         }
         assert!(!is_open || brief[0].contains("--self-test"), "{}", brief[0]);

@@ -54,7 +54,7 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
     let mut files = ask.modules.clone();
     for file in &files {
         tma::files::open(file).map_err(|e| {
-            tma::error::unreadable(&file, &e)
+            tma::error::unreadable(file, &e)
                 .hint("--module names the ELF file that has the markers, such as a library")
         })?;
     }
