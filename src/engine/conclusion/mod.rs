@@ -240,7 +240,7 @@ mod tests {
         report.estimate = Some(Estimate { covered: 0.051, program, ..Estimate::default() });
         assert_eq!(
             verdict(&report).unwrap(),
-            "92 % of the time is in walk; samples do not show why. Only 5.1 % of it is in code that can be analysed."
+            "92 % of the time is in walk; samples do not show why. Only 5.1 % of the time is in code that can be analysed."
         );
     }
 

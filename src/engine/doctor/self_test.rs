@@ -193,7 +193,7 @@ mod tests {
         let found = of("zen4", answers);
         assert_eq!(
             found.what,
-            "self-test: 17 of 20 answers known; open: sustained width and 2 more"
+            "self-test: 18 of 21 answers known; open: sustained width and 2 more"
         );
         assert!(found.remedy.is_some_and(|text| text.contains("--self-test")));
         let open: Vec<&str> =
