@@ -123,7 +123,7 @@ impl Shown {
             text.contains("Esc back") && !text.contains("reading ")
         });
         self.judge(&"the screen", &screen.text());
-        for (keys, drawn) in [("?", "q closes"), ("q", "Esc back"), ("c", "Esc back")] {
+        for (keys, drawn) in [("?", "other key closes"), ("q", "Esc back"), ("c", "Esc back")] {
             screen.types(keys);
             screen.wait_for(drawn);
             self.judge(&"the screen", &screen.text());

@@ -273,7 +273,7 @@ fn help_lists_every_key_of_the_screen() {
     }
     assert_eq!(types(&mut state, "Esc"), []);
     assert_eq!((state.help, state.screen()), (None, Screen::Functions));
-    assert_eq!(types(&mut state, "? q"), [], "q closes help, and does not quit");
+    assert_eq!(types(&mut state, "? q"), [], "other key closes help, and does not quit");
     assert_eq!((state.help, state.screen()), (None, Screen::Functions));
 }
 
