@@ -33,7 +33,7 @@ impl OneRun {
         Ok(Some(Self(child)))
     }
 
-    /// Ends it; how it ended, if it did so by itself.
+    /// Ends it. Its exit, if it had ended before.
     pub fn end(mut self) -> Option<Exit> {
         let ended = self.0.has_ended().then(|| self.0.reap());
         ended.flatten().map(|(exit, _)| exit)

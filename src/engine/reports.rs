@@ -261,7 +261,7 @@ fn measured(
     Ok(outcome)
 }
 
-/// The command was interrupted: perhaps it does not end by itself.
+/// The command was interrupted: it may be one that runs until it is ended.
 const MAY_NOT_END: &str = "no estimated top-down: interrupted; --duration S estimates a command that does not end, in windows";
 
 /// The question about samples of this event.

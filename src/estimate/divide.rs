@@ -2,9 +2,9 @@
 //!
 //! In this order, as shares of the sampled time T: retiring R ÷ T; mispredictions B ÷ T; what the code takes in
 //! isolation beyond retiring, (I − R) ÷ T, to Fetch Bandwidth or Core Bound by its bound; what contending threads cost,
-//! C ÷ T, to Memory Bound. The rest, 1 − (I + B + C) ÷ T, goes to Memory Bound as far as latencies of loads, to Core Bound as far as latencies of dependent instructions, and
-//! to Fetch Latency as far as fetching can account for it; what waiting and fetching could both explain, and what
-//! nothing can, stays unexplained.
+//! C ÷ T, to Memory Bound. The rest, 1 − (I + B + C) ÷ T, goes to Memory Bound as far as latencies of loads, to Core
+//! Bound as far as latencies of dependent instructions, and to Fetch Latency as far as fetching can account for it; what
+//! waiting and fetching could both explain, and what nothing can, stays unexplained.
 //!
 //! Something that is not known has a most that it can take: so much goes to no other part for certain, and each
 //! interval has what would be there if it took that, or nothing.

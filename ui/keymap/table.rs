@@ -283,11 +283,11 @@ pub fn markdown() -> String {
         let (known, new): (Vec<&Binding>, Vec<&Binding>) =
             bindings.into_iter().partition(|binding| described.contains(&binding.name()));
         if !new.is_empty() {
-            out += "| keys | action | what it does |\n|---|---|---|\n";
+            out += "|keys|action|what it does|\n|---|---|---|\n";
         }
         let introduced = if new.is_empty() { "As above: " } else { "\nAlso, as above: " };
         for binding in new {
-            let _ = writeln!(out, "| {} | {} | {} |", keys(binding), binding.name(), binding.help);
+            let _ = writeln!(out, "|{}|{}|{}|", keys(binding), binding.name(), binding.help);
             described.push(binding.name());
         }
         if !known.is_empty() {
@@ -301,7 +301,7 @@ pub fn markdown() -> String {
             the whole text.\n";
     out += CONFIG_FILE;
     for theme in Theme::ALL {
-        let _ = writeln!(out, "| `{theme}` | {} |", theme.help());
+        let _ = writeln!(out, "|`{theme}`|{}|", theme.help());
     }
     out += "\nColours are the terminal's sixteen. With `NO_COLOR` the theme is `mono`.\n";
     out

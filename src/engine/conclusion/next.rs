@@ -201,11 +201,11 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
 fn further(row: &Row) -> Option<Step> {
     let why = match row.bottleneck.0 {
         Some(Part::BadSpeculation) => "which branches are mispredicted",
+        Some(Part::MemoryBound) if row.parts.mostly_contended().is_some() => {
+            "which lines threads share"
+        }
         Some(Part::MemoryBound) if !row.parts.is_mostly_l1() => {
             "which loads miss, and where their data is"
-        }
-        Some(Part::ContestedAccesses | Part::FalseSharing | Part::LockLatency) => {
-            "which lines threads share"
         }
         Some(Part::Retiring) => "which ports its instructions use",
         Some(Part::FetchBandwidth) => "what holds the front end up",

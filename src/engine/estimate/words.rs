@@ -227,7 +227,6 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
         Part::MemoryBound => count(&["--loads"]),
         Part::Unexplained => count(&["--loads", "--branches"]),
         Part::FetchLatency => format!("tdtool count --hot {of}"),
-        Part::ContestedAccesses | Part::FalseSharing | Part::LockLatency => count(&["--loads"]),
         Part::FetchBandwidth => block(&["--verbose"]),
         Part::Retiring => block(&["--ports"]),
         _ => block(&[]),
