@@ -82,7 +82,7 @@ pub(super) const MOST: usize = 60;
 pub(super) struct Parallel {
     /// Its processor time in seconds.
     pub task: f64,
-    /// Its threads with samples.
+    /// Its threads with 2 % of the samples or more.
     pub threads: usize,
     /// How it ended.
     pub exit: Option<pmu::Exit>,

@@ -125,7 +125,7 @@ pub fn estimate(
     let ghz = clock.ghz;
     let task = report.software.get("task_clock_ms").copied().flatten();
     let exit = report.exit.map(pmu::Exit::from);
-    let parallel = pinned::parallel(profile.threads(), task.map(|ms| ms / 1e3), sampled, exit);
+    let parallel = pinned::parallel(profile.busy_threads(), task.map(|ms| ms / 1e3), sampled, exit);
     let parallel = parallel.filter(|_| ask.process.is_none());
     let found = choose(profile, exit, sampled);
     let found = Functions { parallel, ..found };

@@ -137,8 +137,10 @@ fn ends_within(
 /// A run with its samples. A command that starts a thread for each CPU that it may use does other work on one.
 fn sampled(run: Pinned, threads: usize, file: &Temporary) -> Result<Pinned> {
     let recording = session::open(file.path(), false)?;
-    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default())?;
-    if profile.threads() < threads {
+    // Entries have the threads.
+    let filter = Filter { entries: true, ..Filter::default() };
+    let mut profile = Profile::new(&recording, &filter, SearchPaths::default())?;
+    if profile.busy_threads() < threads {
         return Ok(Pinned { failed: Some(Why(Untold::Fewer.words())), ..run });
     }
     let mut places: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();

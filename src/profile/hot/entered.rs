@@ -53,6 +53,13 @@ impl Profile {
         self.gathered.entries.threads.len()
     }
 
+    /// Threads with at least 2 % of the samples: not one that only starts others.
+    pub fn busy_threads(&self) -> usize {
+        let all = &self.gathered.entries.threads;
+        let sum: u64 = all.values().sum();
+        all.values().filter(|own| **own * 50 >= sum).count()
+    }
+
     /// Kernel time by its entries; what is sampled at the instruction of a system call is counted to it.
     pub fn entered(&mut self) -> Vec<KernelPart> {
         let mut sums: BTreeMap<Entered, HashMap<Option<ModuleAddress>, Tally>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::sample::{Context, Sample};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Outermost frames of the kernel that are kept: the entry, and what it calls.
 const OUTER: usize = 3;
@@ -17,13 +17,13 @@ pub struct Entries {
     /// Samples in the kernel.
     pub by: HashMap<Key, Tally>,
     /// Threads with samples.
-    pub threads: BTreeSet<u32>,
+    pub threads: BTreeMap<u32, u64>,
 }
 
 impl Entries {
     /// Adds a sample.
     pub fn take(&mut self, sample: &Sample, spaces: &mut AddressSpaces) {
-        self.threads.extend(sample.tid);
+        sample.tid.into_iter().for_each(|tid| *self.threads.entry(tid).or_default() += 1);
         if sample.user != Some(false) {
             return;
         }
