@@ -3,7 +3,7 @@
 //!
 //! A group that got no counters is opened whole from time to time, and counted so as soon as it gets them.
 
-use super::opened::{Counting, How, Kind, OpenGroup, Opened, Part, Placed, Stop, Whole};
+use super::opened::{CounterNeeds, Counting, How, OpenGroup, Opened, Part, Placed, Stop, Whole};
 use super::place::{Coded, Spot, ids};
 use super::run::Run;
 use crate::kernel::{Handle, Subject};
@@ -170,7 +170,7 @@ impl Run<'_, '_> {
         helps.then_some(parts)
     }
 
-    /// Whether a group ever gets counters, tested once for each kind of group. It is `true` if that
+    /// Whether a group ever gets counters, tested once for groups of equal needs. It is `true` if that
     /// cannot be tested.
     fn starts(
         &mut self,
@@ -181,16 +181,16 @@ impl Run<'_, '_> {
         cpus: Option<&[u32]>,
         how: How,
     ) -> bool {
-        let kind = self.kind(core, events);
+        let needs = self.needs(core, events);
         let known = self.tested.iter().find(|(other, starts)| match starts {
-            true => kind.is_within(other),
-            false => other.is_within(&kind),
+            true => needs.is_within(other),
+            false => other.is_within(&needs),
         });
         if let Some((_, starts)) = known {
             return *starts;
         }
         let starts = self.gets_counters(events, spot, open, cpus, how);
-        self.tested.push((kind, starts));
+        self.tested.push((needs, starts));
         starts
     }
 
@@ -221,9 +221,9 @@ impl Run<'_, '_> {
         ran != Some(false)
     }
 
-    fn kind(&self, core: usize, events: &[Coded]) -> Kind {
+    fn needs(&self, core: usize, events: &[Coded]) -> CounterNeeds {
         let table = self.request.cores[core].table;
-        let needs = |id: EventId| {
+        let need = |id: EventId| {
             let spec = &table.events[usize::from(id)].spec;
             let mask = |all: &Vec<u8>| all.iter().fold(0u64, |m, c| m | 1 << (c & 31));
             match (spec.fixed, spec.metric) {
@@ -233,9 +233,9 @@ impl Run<'_, '_> {
                 _ => spec.counters.as_ref().map_or(u64::MAX, mask),
             }
         };
-        let mut needs: Vec<u64> = events.iter().map(|e| needs(e.id)).collect();
+        let mut needs: Vec<u64> = events.iter().map(|e| need(e.id)).collect();
         needs.sort_unstable();
-        Kind { core, needs }
+        CounterNeeds { core, needs }
     }
 
     /// Enters what whole groups have counted since the last reading as counts of their parts.

@@ -268,17 +268,17 @@ impl Part {
     }
 }
 
-/// Groups of one kind need the same counters.
+/// What a group needs of the counters of a kind of core; groups with equal needs fit alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct CounterNeeds {
     pub core: usize,
-    /// Counter requirements of each event, sorted.
+    /// Of each event, sorted.
     pub needs: Vec<u64>,
 }
 
-impl Kind {
+impl CounterNeeds {
     /// Whether `other` needs all that this needs.
-    pub(super) fn is_within(&self, other: &Kind) -> bool {
+    pub(super) fn is_within(&self, other: &CounterNeeds) -> bool {
         let mut rest = other.needs.iter();
         self.core == other.core && self.needs.iter().all(|n| rest.any(|m| m == n))
     }

@@ -1,7 +1,7 @@
 //! One run: open, start, read periodically, and end: with the command, by time or by a signal. Others hook into it, as
 //! for sampling; a control pipe may switch counting on and off.
 
-use super::opened::{Counting, How, Kind, Opened, Rotation, Unread};
+use super::opened::{CounterNeeds, Counting, How, Opened, Rotation, Unread};
 use super::outcome::{End, Frames, Readings, RunResult};
 use super::place::{Part, Places, Spot, nothing_left};
 use super::software;
@@ -113,8 +113,8 @@ pub struct Run<'k, 'r> {
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
     pub(super) unread: Unread,
-    /// Kinds of groups whose counters were tested, and whether they got them.
-    pub(super) tested: Vec<(Kind, bool)>,
+    /// Needs of groups that were tested, and whether they got counters.
+    pub(super) tested: Vec<(CounterNeeds, bool)>,
     /// For each group on standby: what counts now.
     pub(super) counting: Vec<Counting>,
     /// The last group on trial, and when the next trial is.
