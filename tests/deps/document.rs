@@ -98,6 +98,19 @@ fn the_document_has_the_keys_that_the_manual_lists() {
     assert_eq!(keys(&document["unmodelled"][0]), ["address", "reason", "text"]);
 }
 
+#[test]
+fn vector_registers_have_the_names_that_the_code_gives_them() {
+    // vaddpd ymm1,ymm0,[rsp]; vmulpd ymm0,ymm1,ymm0; addsd xmm3,xmm4
+    let document = json(&["c5fd580c24 c5f559c0 f20f58dc"]);
+    let through: BTreeSet<&str> = document["dependencies"]
+        .as_array()
+        .expect("dependencies")
+        .iter()
+        .map(|one| one["through"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(through, BTreeSet::from(["xmm3", "ymm0", "ymm1"]));
+}
+
 /// Every node that an edge names is declared, and quotes and braces are closed; where Graphviz is
 /// installed it takes it.
 #[test]

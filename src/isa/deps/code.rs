@@ -2,7 +2,7 @@
 //! dependencies; the size of the reorder buffer.
 
 use crate::code::{Block, text, text_in_block};
-use crate::effects::{Effects, Finder, x87};
+use crate::effects::{ArchReg, Effects, Finder, x87};
 use crate::names::small;
 use crate::program::Located;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
@@ -93,6 +93,15 @@ impl Code {
     pub fn text(&self, index: usize) -> String {
         let text = if self.is_placed { text } else { text_in_block };
         self.instructions.get(index).map(text).unwrap_or_default()
+    }
+
+    /// A register as it is displayed: a vector register as these instructions name it, in its widest form.
+    pub fn register_name(&self, register: ArchReg, instructions: [usize; 2]) -> String {
+        let all = instructions.into_iter().filter_map(|index| self.instructions.get(index));
+        let named = all.flat_map(|one| (0..one.op_count()).map(|operand| one.op_register(operand)));
+        let same = named.filter(|one| ArchReg::of(*one) == Some(register));
+        let widest = same.filter(|_| register.is_vector()).max_by_key(|one| one.size());
+        widest.map_or_else(|| register.name(), small)
     }
 
     /// The memory operand of an access as in the instruction's text, or reconstructed if it is

@@ -18,6 +18,7 @@ pub mod memory;
 pub mod recurrence;
 mod register_deps;
 
+use crate::effects::ArchReg;
 use crate::latency::{Latencies, Latency, Output};
 use memory::{Finder, MemoryDependencies, Settings};
 use recurrence::{Edge, Recurrence};
@@ -41,6 +42,8 @@ pub struct Dependency {
     pub through: String,
     /// For memory, how load and store overlap.
     pub overlap: Option<Overlap>,
+    /// The register or flag group, if it is one.
+    pub reg: Option<ArchReg>,
 }
 
 /// The result of the analysis of a region.
@@ -119,8 +122,9 @@ impl Analysis {
             reader: link.reader,
             delta: link.delta,
             kind: if link.reg.is_flag() { Kind::Flag } else { Kind::Register },
-            through: link.reg.name(),
+            through: code.register_name(link.reg, [link.writer, link.reader]),
             overlap: None,
+            reg: Some(link.reg),
         });
         let memory = self.memory.dependencies.iter().map(|c| Dependency {
             writer: c.writer,
@@ -129,6 +133,7 @@ impl Analysis {
             kind: Kind::Memory,
             through: code.memory_text(c.reader, c.access),
             overlap: Some(c.overlap),
+            reg: None,
         });
         let mut all: Vec<Dependency> = register_deps.chain(memory).collect();
         all.sort_by(|a, b| (a.reader, a.delta, a.writer, a).cmp(&(b.reader, b.delta, b.writer, b)));
@@ -154,7 +159,7 @@ impl Analysis {
         let same = |edge: &&Edge| {
             (edge.writer, edge.reader, edge.delta, edge.kind)
                 == (of.writer, of.reader, of.delta, of.kind)
-                && edge.reg.is_none_or(|reg| reg.name() == of.through)
+                && edge.reg.is_none_or(|reg| Some(reg) == of.reg)
         };
         let into = |flags: bool| {
             let all = self.edges.iter().filter(same);

@@ -261,7 +261,7 @@ impl Writer<'_> {
             reader: self.address(d.second),
             delta: d.delta,
             kind: kind(d.reg),
-            through: d.reg.name(),
+            through: self.code.register_name(d.reg, [d.first, d.second]),
             overlap: None,
             order: d.order,
             indices: [d.first, d.second],
@@ -283,7 +283,7 @@ impl Writer<'_> {
 
     fn step(&self, way: &Edge) -> Step {
         let through = match (way.reg, way.forward) {
-            (Some(reg), _) => reg.name(),
+            (Some(reg), _) => self.code.register_name(reg, [way.writer, way.reader]),
             (None, Some((access, _))) => self.code.memory_text(way.reader, access),
             (None, None) => String::new(),
         };
