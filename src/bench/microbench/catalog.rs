@@ -84,16 +84,7 @@ impl Catalog {
             return Ok(*form);
         }
         let error = Error::usage(format!("`{name}` is not an instruction form"));
-        let known = self.forms.iter().map(|(name, _)| name.as_str());
-        let mnemonic = |n: &str| n.split('_').next().unwrap_or_default().to_uppercase();
-        let wanted = mnemonic(name);
-        let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
-        let best = || same.iter().copied().min_by_key(|name| suggestion_rank(name));
-        let alike = match name.to_uppercase() == wanted {
-            true => best(),
-            false => nearest(name, same.iter().copied()).or_else(best),
-        };
-        Err(match alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8))) {
+        Err(match self.nearest_to(name) {
             Some(near) => {
                 let mnemonic = mnemonic(near);
                 error.hint(format!(
@@ -103,6 +94,19 @@ impl Catalog {
             None => error
                 .hint("`tdtool microbench list PATTERN` lists forms, for example `list 'IMUL*'`"),
         })
+    }
+
+    /// The form that a name, a mnemonic or assembly most likely means.
+    pub fn nearest_to(&self, name: &str) -> Option<&str> {
+        let known = self.forms.iter().map(|(name, _)| name.as_str());
+        let wanted = mnemonic(name);
+        let same: Vec<&str> = known.clone().filter(|n| mnemonic(n) == wanted).collect();
+        let best = || same.iter().copied().min_by_key(|name| suggestion_rank(name));
+        let alike = match name.contains('_') {
+            true => nearest(name, same.iter().copied()).or_else(best),
+            false => best(),
+        };
+        alike.or_else(|| nearest(name, known.filter(|n| n.len() < 2 * name.len() + 8)))
     }
 
     /// The name as by [`Catalog::name`], without building the catalog: the first of the forms with a name, which
@@ -199,6 +203,12 @@ impl Catalog {
             .chain(if refused { super::unsupported::unsupported(hit) } else { Vec::new() })
             .collect()
     }
+}
+
+/// How a name, a mnemonic or assembly begins.
+fn mnemonic(text: &str) -> String {
+    let end = |c: char| c == '_' || c.is_whitespace();
+    text.split(end).next().unwrap_or_default().to_uppercase()
 }
 
 /// Ranks forms of a mnemonic for suggestions: 64-bit registers, then other registers, then memory; two
@@ -313,8 +323,10 @@ mod tests {
         let error = Catalog::all().find("VADDDP_VR256f64x4_VR256f64x4_VR256f64x4").err().unwrap();
         assert!(error.remedy().unwrap().contains("VADDPD_VR256"), "{error:?}");
         assert!(Catalog::all().find("").is_err());
-        let error = Catalog::all().find("imul").err().unwrap();
-        assert!(error.remedy().unwrap().contains("IMUL_GPR64i64"), "{error:?}");
+        for text in ["imul", "imul r64, r64"] {
+            let error = Catalog::all().find(text).err().unwrap();
+            assert!(error.remedy().unwrap().contains("IMUL_GPR64i64_GPR64i64?"), "{error:?}");
+        }
         let listed = Catalog::all().list("imul", true);
         assert!(
             listed.len() > 5 && listed.iter().all(|l| l.form.to_lowercase().starts_with("imul"))

@@ -36,7 +36,7 @@ impl Multiset {
         let mut built = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, count) = match part.split_once('*') {
-                Some((name, count)) => (name.trim(), self::count(count.trim(), part)?),
+                Some((name, count)) => (name.trim(), self::count(name.trim(), count.trim())?),
                 None => (part, 1),
             };
             if name.contains(char::is_whitespace) {
@@ -108,7 +108,8 @@ impl Multiset {
     }
 
     fn checked(self) -> Result<Self> {
-        let example = "for example `ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64`";
+        let example =
+            "for example `tdtool microbench 'ADD_GPR64i64_IMMi8*2, IMUL_GPR64i64_GPR64i64'`";
         match self.len() {
             0 => Err(Error::usage("no instruction form given").hint(example)),
             n if n > MAX_INSTRUCTIONS => {
@@ -149,19 +150,23 @@ impl Multiset {
 
 /// Names have no spaces: this is assembly, say, whose commas divided it.
 fn no_names(text: &str, part: &str) -> Error {
-    let mnemonic = part.split_whitespace().next().unwrap_or_default().to_uppercase();
-    Error::usage(format!("`{text}` is not a list of form names, as IMUL_GPR64i64_GPR64i64*2"))
+    let like = Catalog::all().nearest_to(part).unwrap_or("IMUL_GPR64i64_GPR64i64");
+    let mnemonic = like.split('_').next().unwrap_or_default();
+    Error::usage(format!("`{text}` is not a list of form names"))
         .because("names have no spaces, and commas divide the list")
         .hint(format!(
-            "`tdtool microbench list {mnemonic}` lists names; for assembly: `tdtool block --asm 'INSTRUCTIONS'`"
+            "for example `tdtool microbench '{like}'`; `tdtool microbench list {mnemonic}` lists more; for assembly: `tdtool block --asm 'imul rax, rbx'`"
         ))
 }
 
-fn count(text: &str, part: &str) -> Result<usize> {
+fn count(name: &str, text: &str) -> Result<usize> {
     match text.parse::<usize>() {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(Error::usage(format!("`{text}` in `{part}` is not a count"))
-            .hint("write FORM*COUNT with a whole number from 1")),
+        _ => {
+            Err(Error::usage(format!("`{text}` in `{name}*{text}` is not a count")).hint(format!(
+                "FORM*COUNT with a whole number from 1, for example `tdtool microbench '{name}*2'`"
+            )))
+        }
     }
 }
 
@@ -203,6 +208,9 @@ mod tests {
     fn an_invalid_multiset_is_an_error() {
         let assembly = Multiset::parse("imul r64, r64").unwrap_err();
         assert!(assembly.to_string().contains("imul r64, r64"), "{assembly}");
+        let remedy = assembly.remedy().expect("an example");
+        let example = remedy.split('\'').nth(1).expect("a quoted form");
+        assert_eq!(Multiset::parse(example).unwrap().len(), 1, "{remedy}");
         for text in [
             "",
             ",",
