@@ -255,6 +255,10 @@ fn a_level_that_lacks_an_event_is_named() {
     let lines: Vec<&str> = text.lines().filter(|line| !line.contains(lacking)).collect();
     folder.write("lacking.csv", lines.join("\n") + "\n");
     assert_shown!("level_that_lacks_an_event", shown::of(&["report", "lacking.csv"], &folder));
+    let verbose = shown::of(&["report", "--verbose", "lacking.csv"], &folder);
+    let reasons =
+        ["was not counted", "not among the counts"].map(|why| verbose.matches(why).count());
+    assert_eq!(reasons.iter().sum::<usize>(), 1, "{verbose}");
     let whole = json(&["--uarch", "zen4", &crate::support::files::zen4_intervals()]);
     assert!(!whole["notes"].to_string().contains(lacking), "{}", whole["notes"]);
 }

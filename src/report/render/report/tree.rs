@@ -105,16 +105,20 @@ impl Renderer<'_> {
         };
         writeln!(self.out, "{line}")?;
         if self.style.verbose {
+            // The node's reason is that of its only missing count.
+            let missing = node.counts.iter().filter(|count| count.value.is_none()).count();
+            let is_said = missing == 1 && node.missing.is_some();
             for count in &node.counts {
-                self.count(count, indent + 4)?;
+                self.count(count, indent + 4, is_said)?;
             }
         }
         Ok(())
     }
 
-    fn count(&mut self, count: &CountRow, indent: usize) -> std::fmt::Result {
+    fn count(&mut self, count: &CountRow, indent: usize, is_said: bool) -> std::fmt::Result {
         let value = match (count.value, &count.missing) {
             (Some(v), _) => format!("{:>20}", format::count(v)),
+            (None, _) if is_said => format!("{:>20}", "-"),
             (None, Some(why)) => format!("{why:>20}"),
             (None, None) => format!("{:>20}", "missing"),
         };
