@@ -323,6 +323,13 @@ impl Report {
         self.nodes.iter().any(|node| node.value.is_some())
     }
 
+    /// The meaning of a finding's node, after its label.
+    pub fn meaning(&self, of: &Finding) -> Option<String> {
+        let meaning = of.meaning.as_ref()?;
+        let node = self.nodes.iter().find(|node| Some(&node.id) == of.node.as_ref());
+        Some(node.map_or(meaning.clone(), |node| format!("{}: {meaning}", node.label)))
+    }
+
     /// The command, if it is what was measured, as far as that is known.
     pub fn measured_command(&self) -> Option<&[String]> {
         let is_other = self.target.as_ref().is_some_and(|target| *target != Target::Command);

@@ -98,19 +98,18 @@ fn head(report: &Report) -> String {
 }
 
 fn findings(report: &Report) -> String {
-    let verdict = report.conclusion.as_ref().map_or("", |found| &found.verdict);
-    let body: String = report.findings.iter().map(|of| finding(of, verdict)).collect();
+    let body: String = report.findings.iter().map(|of| finding(of, report)).collect();
     if body.is_empty() { body } else { section("findings", "Findings", &body) }
 }
 
 /// A finding; not again what the verdict says.
-fn finding(of: &Finding, verdict: &str) -> String {
-    let mut out = match of.text == verdict {
+fn finding(of: &Finding, report: &Report) -> String {
+    let mut out = match report.conclusion.as_ref().is_some_and(|found| found.verdict == of.text) {
         true => String::new(),
         false => format!("<p><b>{}</b></p>\n", xml(&of.text)),
     };
     // As in the text: `next:` is a command.
-    let parts = [("means:", &of.meaning), ("causes:", &of.causes), ("advice:", &of.next)];
+    let parts = [("means:", &report.meaning(of)), ("causes:", &of.causes), ("advice:", &of.next)];
     for (word, text) in parts {
         if let Some(text) = text {
             out += &remark(word, text);

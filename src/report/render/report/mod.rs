@@ -285,7 +285,7 @@ impl Renderer<'_> {
         }
         let said = self.report.conclusion.as_ref().is_some_and(|of| of.verdict == finding.text);
         let parts = [
-            ("means:  ", &finding.meaning),
+            ("means:  ", &self.report.meaning(finding)),
             ("causes: ", &finding.causes),
             ("advice: ", &finding.next),
         ];
