@@ -45,10 +45,15 @@ pub(crate) fn verdict(report: &Report) -> Option<String> {
     }
     let less = if own < NEARLY_ALL { ", less that of other processes," } else { "" };
     let share = format!("{:.0} % of the wall time{less}", 100.0 * most.share / own);
-    let may = other
-        .map_or(String::new(), |row| format!("; it may wait for up to {:.0} %", 100.0 * row.high));
+    let may = other.map_or(String::new(), |row| {
+        let what = if row.low < row.share { "not run" } else { "wait" };
+        format!("; it may {what} for up to {:.0} %", 100.0 * row.high)
+    });
     let who = names(most).map_or(String::new(), |names| format!(", most by {names}"));
     Some(match most.kind {
+        TimeKind::Waiting if most.low < most.share => {
+            format!("For {share} it does not run: it waits, or others have the processors.")
+        }
         TimeKind::Waiting => format!("For {share} it waits: none of its threads is ready to run."),
         TimeKind::Kernel => format!("{share} goes to the kernel{may}."),
         kind => format!("{share} goes to {}{who}{may}.", kind.label()),
@@ -156,17 +161,17 @@ fn kernel(report: &Report) -> Option<String> {
 
 /// Time in which nothing of it was ready.
 fn waiting(report: &Report) -> String {
-    let queue = match count(report, "queued_ms") {
-        Some(_) => "",
-        None => ", or other processes had its processors",
+    let why = match count(report, "queued_ms") {
+        Some(_) => "it sleeps, or waits for input, locks or other processes",
+        None => {
+            "waiting (asleep, for input, locks or other processes), or others had the processors"
+        }
     };
     let switches = count(report, "context_switches").zip(count(report, "wall_ms"));
     let switches = switches.map_or(String::new(), |(number, wall)| {
         format!("{} context switches a second; ", format::number(1e3 * number / wall))
     });
-    format!(
-        "{switches}it sleeps, or waits for input, locks or other processes{queue}: `strace -c -w -f` shows in which calls"
-    )
+    format!("{switches}{why}: `strace -c -w -f` shows in which calls it waits")
 }
 
 #[cfg(test)]
@@ -213,7 +218,7 @@ mod tests {
         let may_wait = row(TimeKind::Waiting, 0.5, 0.0, 0.9);
         assert_eq!(
             said(&[&own, &faults, &may_wait]).unwrap(),
-            "40 % of the wall time goes to page faults, most by touch; it may wait for up to 90 %."
+            "40 % of the wall time goes to page faults, most by touch; it may not run for up to 90 %."
         );
         let waits = row(TimeKind::Waiting, 0.5, 0.5, 0.5);
         assert!(said(&[&own, &faults, &waits]).unwrap().starts_with("For 50 % of the wall time"));

@@ -36,6 +36,16 @@ impl TimeKind {
     }
 }
 
+impl TimeRow {
+    /// As shown: time that is not known to be spent waiting is only known not to be running.
+    pub fn label(&self) -> &'static str {
+        match self.kind {
+            TimeKind::Waiting if self.low < self.share => "not running",
+            kind => kind.label(),
+        }
+    }
+}
+
 /// How a share of the wall time is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -36,7 +36,7 @@ impl Renderer<'_> {
                 true => String::new(),
                 false => format!("{low}-{high} %"),
             };
-            let label = row.kind.label();
+            let label = row.label();
             let line =
                 format!("  {label:<16}{:>7}  {interval:>10}  {}", share(row.share), row.source);
             writeln!(self.out, "{}", line.trim_end())?;
@@ -54,6 +54,18 @@ mod tests {
     use crate::documents::report::Source;
     use crate::documents::wall_time::{TimeKind, TimeRow, TimeSource};
     use crate::render::report::{Style, render};
+
+    #[test]
+    fn time_that_may_be_others_is_not_called_waiting() {
+        let shown = |low: f64| {
+            let mut report = Report::new(Source::NoPmu);
+            let row = TimeRow { kind: TimeKind::Waiting, share: 0.9, low, ..TimeRow::default() };
+            report.wall_time = vec![TimeRow { high: 0.9, ..row }];
+            render(&report, &Style::default())
+        };
+        assert!(shown(0.9).contains("  waiting "), "{}", shown(0.9));
+        assert!(shown(0.1).contains("  not running "), "{}", shown(0.1));
+    }
 
     #[test]
     fn parts_are_shown_where_others_than_own_code_matter() {
