@@ -25,7 +25,8 @@ use tma::{Error, ErrorKind, Result};
 pub const INPUTS: &str = "\
 Blocks:
   4801d8                a block's machine code in hexadecimal
-  FILE:FUNCTION[+N]     a function's first basic block, or number N from 0
+  FILE:FUNCTION[+N]     a function's first basic block, or number N from 0;
+                        a function without a symbol is FILE+0xADDRESS, as printed
   FILE:FUNCTION@N       loop number N, with -- ARGS; FILE:@0xADDRESS: the one around
   FILE:0xADDRESS        the basic block at this address
   FILE:START..END       the code between two addresses, END exclusive
