@@ -61,6 +61,9 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     values(document, page, &mut out);
     summary(document, verbose, &mut out);
     how(&blocks[..blocks.len().min(MOST)], &mut out);
+    if out.split_whitespace().any(|cell| cell == "?") {
+        out.push_str("?: not known\n");
+    }
     page.fitted(out)
 }
 
