@@ -31,6 +31,8 @@ const WHOLE: f64 = 0.75;
 
 /// The states of the long and the short run, where there are any.
 pub(super) type Pair = Option<(State, State)>;
+/// These, and the differences in them.
+type Found = (Pair, Option<State>);
 
 /// The accepted rounds of one placement in one pass.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -83,7 +85,7 @@ pub struct FormTiming {
     /// the time that a program's loop usually takes. Pairs of runs may differ in length.
     pub usual: bool,
     /// A hash of the batches in which states were found last, and these.
-    pub(crate) found: RefCell<Option<(u64, Pair)>>,
+    pub(crate) found: RefCell<Option<(u64, Found)>>,
 }
 
 /// Most reasons recorded.
@@ -120,7 +122,11 @@ impl FormTiming {
     /// Differences of long and short run of the rounds in the fastest state. Slowdown of both runs of a round
     /// cancels in them, but not between the means of the two states, which are of different rounds.
     fn differences(&self) -> Option<State> {
-        let (long, short) = self.states().filter(|_| !self.usual)?;
+        self.found().1
+    }
+
+    fn differences_in(&self, states: &Pair) -> Option<State> {
+        let (long, short) = states.as_ref().filter(|_| !self.usual)?;
         let near = Nearness { share: self.tolerance, step: self.step };
         let width = WIDER * (near.above(long.mean) - long.mean);
         around(self.all_differences(), self.batches.len(), long.mean - short.mean, width)
@@ -240,17 +246,22 @@ impl FormTiming {
     /// The fastest states of the long and the short run, if there are rounds in which both runs were in theirs.
     /// Otherwise the two are alternatives, and their difference would be a number that no round gave: then the
     /// states of the fastest rounds.
-    fn states(&self) -> Option<(State, State)> {
-        // Cached: several methods need the states of the same batches.
+    fn states(&self) -> Pair {
+        self.found().0
+    }
+
+    /// Cached: several methods need the states of the same batches.
+    fn found(&self) -> Found {
         let mark = self.mark();
-        if let Some((known, states)) = &*self.found.borrow()
+        if let Some((known, found)) = &*self.found.borrow()
             && *known == mark
         {
-            return states.clone();
+            return found.clone();
         }
         let states = self.find_states();
-        *self.found.borrow_mut() = Some((mark, states.clone()));
-        states
+        let found = (states.clone(), self.differences_in(&states));
+        *self.found.borrow_mut() = Some((mark, found.clone()));
+        found
     }
 
     /// A hash of everything that states follow from.
@@ -296,7 +307,7 @@ fn short(batch: &Batch) -> &[f64] {
 }
 
 impl FormTiming {
-    fn find_states(&self) -> Option<(State, State)> {
+    fn find_states(&self) -> Pair {
         if self.usual {
             // As differences: pairs are of different lengths.
             let near = Nearness { share: self.tolerance, step: self.step };
