@@ -180,7 +180,7 @@ pub fn estimate(
     let (pooled, functions) = (pooled.as_ref(), functions.as_slice());
     let known = Known { shared: &shared, found: &found, functions, pooled, command, name, ask };
     progress.times.counted = further.seconds_of(Purpose::Counts);
-    progress.planned = known.planned(&further, progress.times);
+    progress.planned = known.planned(&further, &counted, progress.times);
     let mut shown = Shown::new(ask.so_far.clone());
     let mut none = Recorded { tail, ..Recorded::default() };
     shown.show(true, || known.so_far(profile, &further, &counted, &Isolations::new(), &none));

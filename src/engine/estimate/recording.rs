@@ -73,8 +73,8 @@ impl Known<'_> {
     }
 
     /// What follows the counts, as far as they show it.
-    pub fn planned(&self, further: &Further, times: Times) -> Left {
-        let branches = self.branches(&Counted::new(further.counts()));
+    pub fn planned(&self, further: &Further, counted: &Counted, times: Times) -> Left {
+        let branches = self.branches(counted);
         let is_command = self.ask.process.is_none();
         let windows = is_command && further.is_one_process() && spread(times.plain, 1).is_some();
         let pinned = self.found.parallel.is_some() && further.is_one_process();
