@@ -96,7 +96,7 @@ impl Located {
                 Match::Event { id, .. } => Some(id),
                 _ => None,
             };
-            id(by).is_some() && id(by) == id(&event.name)
+            id(by).is_some_and(|by| id(&event.name) == Some(by))
         })
     }
 
