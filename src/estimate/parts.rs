@@ -173,8 +173,8 @@ impl Parts {
     }
 
     /// The parts of several pieces of code together, each with its time. Errors add up, since they may have
-    /// the same cause: the clock, the cost of a misprediction. A part's source and reason are those of the
-    /// piece that has most of it.
+    /// the same cause: the clock, the cost of a misprediction. A part's reason is that of the piece
+    /// that has most of it.
     pub fn sum<'a>(all: impl Iterator<Item = (f64, &'a Self)> + Clone) -> Self {
         let time: f64 = all.clone().map(|(time, _)| time).sum();
         if time <= 0.0 {
@@ -186,11 +186,14 @@ impl Parts {
             // Where none has any, the one that may have most.
             let amount = |(own, share): &(f64, &Share)| (own * share.value, own * share.high);
             let known = all.clone().filter_map(|(own, parts)| Some((own, parts.get(part)?)));
-            let most = known.max_by(|a, b| {
+            let most = known.clone().max_by(|a, b| {
                 let (a, b) = (amount(a), amount(b));
                 a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
             });
+            let sources = known.map(|(own, of)| (of.source, own * of.value));
+            let source = Source::of_sum(sources);
             most.map(|(_, most)| most.within(share))
+                .map(|of| Share { source: source.unwrap_or(of.source), ..of })
         };
         let mut parts = Self::each(|part| sum(part).unwrap_or_default());
         for part in WITHIN {

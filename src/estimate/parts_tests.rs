@@ -84,6 +84,27 @@ fn backend_bound_is_the_sum_of_its_parts_with_both_errors() {
     assert!((parts.level1()[3] - 0.7).abs() < 1e-12);
 }
 
+/// Of two pieces with as much of it, one in isolation; and of pieces of which one has nearly none.
+#[test]
+fn a_sum_names_the_sources_of_all_that_has_much_of_it() {
+    let of = |value, source| {
+        let share = Share::known(Interval::exact(value), source);
+        (1.0, Parts { memory_bound: share, ..Parts::default() })
+    };
+    let source = |a: (f64, Parts), b: (f64, Parts)| {
+        Parts::sum([(a.0, &a.1), (b.0, &b.1)].into_iter()).memory_bound.source
+    };
+    let isolated = of(0.4, Source::Isolated);
+    assert_eq!(source(isolated.clone(), of(0.4, Source::Inferred)), Source::IsolatedInferred);
+    assert_eq!(source(isolated.clone(), of(0.01, Source::Inferred)), Source::Isolated);
+    assert_eq!(source(isolated.clone(), of(0.0, Source::Bounded)), Source::Isolated);
+    assert_eq!(
+        source(isolated.clone(), of(0.4, Source::IsolatedInferred)),
+        Source::IsolatedInferred
+    );
+    assert_eq!(source(isolated, of(0.4, Source::Compared)), Source::Sum);
+}
+
 fn parts(all: &[(Part, f64, f64)]) -> Parts {
     let mut parts = Parts::default();
     for (part, value, half) in all {

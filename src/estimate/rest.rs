@@ -296,10 +296,11 @@ impl Share {
         if share.value <= 0.0 && share.high >= LEAST {
             return Self::unknown(share.high, why.clone());
         }
-        let is_own = self.source != Source::Bounded && self.value > more.value;
+        let both = [(self.source, self.value), (source, more.value)];
+        let named = Source::of_sum(both.into_iter()).unwrap_or(source);
         let reason = (source == Source::Modelled && more.value > 0.0)
             .then_some(Reason::Dependencies(more.value));
         let reason = self.reason.or(reason);
-        Self::known(share, if is_own { self.source } else { source }).because(reason)
+        Self::known(share, named).because(reason)
     }
 }

@@ -21,6 +21,12 @@ pub enum Source {
     /// The remainder, where loads are known to miss often enough for it, or code not to fit. Older documents have
     /// `residual` for it.
     Inferred,
+    /// Isolated in part, and inferred in part.
+    #[serde(rename = "measured and inferred")]
+    IsolatedInferred,
+    /// Isolated in part, and modelled in part.
+    #[serde(rename = "measured and modelled")]
+    IsolatedModelled,
     /// The remainder that is unexplained.
     Residual,
     /// Nothing is there that could take time: no loads that miss, code that fits, another bound in isolation.
@@ -30,12 +36,57 @@ pub enum Source {
     /// Not known, at most the upper end. Older documents have `no evidence` for it.
     #[serde(alias = "no evidence")]
     Bounded,
-    /// The sum that is Frontend or Backend Bound, of parts with different sources.
+    /// A sum of parts with other sources than those of the two above.
     #[serde(rename = "sum of its parts")]
     Sum,
     /// The mean of a source line's blocks, which have different sources.
     #[serde(rename = "of several blocks")]
     Several,
+}
+
+/// A term of a sum with less than this share of it is not named among the sources.
+const NAMED: f64 = 0.1;
+
+impl Source {
+    /// As shown: without a PMU nothing counts slots.
+    pub fn label(self) -> String {
+        match self {
+            Self::Counted => "executions × slots".to_owned(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The source of a sum of values with these; `None` where the sum is 0.
+    pub(crate) fn of_sum(terms: impl Iterator<Item = (Self, f64)>) -> Option<Self> {
+        let mut sums: Vec<(Self, f64)> = Vec::new();
+        for (source, value) in
+            terms.flat_map(|(source, value)| source.halves().map(|of| (of, value)))
+        {
+            match sums.iter_mut().find(|(known, _)| *known == source) {
+                Some((_, sum)) => *sum += value,
+                None => sums.push((source, value)),
+            }
+        }
+        let all: f64 = sums.iter().map(|(_, sum)| sum).sum();
+        sums.retain(|(_, sum)| *sum > 0.0 && *sum >= NAMED * all);
+        let has = |source| sums.iter().any(|(known, _)| *known == source);
+        Some(match sums[..] {
+            [] => return None,
+            [(one, _)] => one,
+            [_, _] if has(Self::Isolated) && has(Self::Inferred) => Self::IsolatedInferred,
+            [_, _] if has(Self::Isolated) && has(Self::Modelled) => Self::IsolatedModelled,
+            _ => Self::Sum,
+        })
+    }
+
+    /// Both sources of what has two.
+    fn halves(self) -> [Self; 2] {
+        match self {
+            Self::IsolatedInferred => [Self::Isolated, Self::Inferred],
+            Self::IsolatedModelled => [Self::Isolated, Self::Modelled],
+            one => [one, one],
+        }
+    }
 }
 
 /// As in documents.

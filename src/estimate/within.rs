@@ -85,7 +85,7 @@ impl Within<'_> {
         let waits = if is_open { 0.0 } else { self.attributed.core.value };
         let value = others * self.core.value + waits;
         let ports = Interval::new(value, (whole.low - high).max(0.0), whole.high - own.low);
-        enter(parts, Part::Divider, Interval { high, ..own }, whole.source);
+        enter(parts, Part::Divider, Interval { high, ..own }, Source::Isolated);
         enter(parts, Part::PortsUtilization, ports, whole.source);
     }
 

@@ -365,6 +365,8 @@ mod tests {
             (Source::Modelled, "modelled"),
             (Source::Isolated, "measured in isolation"),
             (Source::Inferred, "inferred"),
+            (Source::IsolatedInferred, "measured and inferred"),
+            (Source::IsolatedModelled, "measured and modelled"),
             (Source::Residual, "residual"),
             (Source::Excluded, "excluded"),
             (Source::Bounded, "bounded"),

@@ -229,7 +229,7 @@ fn node(node: &Node) -> String {
         xml(node.label),
         if of.has_value() { share(of.value) } else { "?".to_owned() },
         bar(of.value, Some((of.low, of.high)), colour(node.label)),
-        xml(&of.source.to_string())
+        xml(&of.source.label())
     );
     let why = of.reason.as_ref().map(|why| remark("or:", &why.to_string())).unwrap_or_default();
     opening("node", false, &line, &why)
