@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// Columns of a bar.
 const BAR: usize = 24;
 /// Columns of the labels.
-const LABEL: usize = 20;
+const LABEL: usize = 22;
 /// Letters of the parts in a bar, in order.
 const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 /// Columns of the sampling error of a share, with the gap before it.
@@ -48,14 +48,19 @@ impl Renderer<'_> {
         }
         writeln!(self.out)?;
         let parts = &estimate.program.parts;
+        let rows = estimate.loops.iter().chain(&estimate.blocks);
+        let bars: String =
+            rows.filter(|row| row.share >= WORDS).map(|row| bar(&row.parts)).collect();
         for ((of, part), letter) in parts.iter().zip(LETTERS) {
-            if !self.style.verbose && part.value < NONE && part.high < LITTLE {
+            // The tree is the legend of the rows' bars, too.
+            let is_shown = part.value >= NONE || part.high >= LITTLE || bars.contains(letter);
+            if !self.style.verbose && !is_shown {
                 continue;
             }
-            self.part_line(of.label(), part, letter)?;
+            self.part_line(&format!("{letter} {}", of.label()), part, letter)?;
             for (child, part) in parts.below(of) {
                 if self.style.verbose || part.value >= LEAST || part.high >= LITTLE {
-                    self.part_line(&format!("  {}", child.label()), part, letter)?;
+                    self.part_line(&format!("    {}", child.label()), part, letter)?;
                 }
             }
         }
@@ -81,7 +86,7 @@ impl Renderer<'_> {
         let bar = letter.to_string().repeat(filled);
         let how = match (&part.reason, part.has_value()) {
             (Some(why), false) => format!("not known: {why}"),
-            _ => part.source.to_string(),
+            _ => part.source.label(),
         };
         let line = format!("  {label:<LABEL$}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
         writeln!(self.out, "{}", line.trim_end())
@@ -110,7 +115,7 @@ impl Renderer<'_> {
         }
         let has_errors = self.report.sampled.as_ref().is_some_and(|of| of.samples > 0);
         let gap = if has_errors { ERROR } else { 0 };
-        writeln!(self.out, "\n   share  {:gap$}{:<BAR$}  {kind}", "", "time")?;
+        writeln!(self.out, "\n   share  {:gap$}{:<BAR$}  {kind}", "", "its time")?;
         for (number, row) in shown.iter().enumerate() {
             let name = short(&row.name);
             let place = match kind == "function" || row.start.is_none() {
@@ -245,9 +250,9 @@ mod tests {
         let program = Row { parts, ..Row::default() };
         report.estimate = Some(Estimate { covered: 1.0, program, ..Estimate::default() });
         let text = render(&report, &Style::default());
-        let labels = ["  Memory Bound", "    L2 Bound", "    DRAM Bound", "  Unexplained"];
+        let labels = ["  m Memory Bound", "      L2 Bound", "      DRAM Bound", "  . Unexplained"];
         let shown: Vec<&str> =
-            text.lines().filter_map(|line| line.get(..22)).map(str::trim_end).collect();
+            text.lines().filter_map(|line| line.get(..24)).map(str::trim_end).collect();
         assert!(shown.windows(4).any(|four| four == labels), "{text}");
         let csv = crate::render::report::csv::rows(&report);
         let is_row = |line: &str| line.starts_with("estimate,dram_bound,memory_bound,,0.6");
