@@ -9,7 +9,7 @@ use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use engine::estimate::Step;
-use report::documents::estimate::{Bottleneck, Estimate, Part};
+use report::documents::estimate::{Bottleneck, Estimate, Row};
 use report::documents::{Report, Source};
 
 #[test]
@@ -35,7 +35,8 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
 #[test]
 fn the_cursor_starts_on_the_bottleneck() {
     let mut document = estimate();
-    document.program.bottleneck = Bottleneck(Some(Part::MemoryBound));
+    let name = document.program.name.clone();
+    document.program = Row { name, start: None, end: None, ..document.loops[0].clone() };
     let mut state = sampled();
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(document)));
     assert_shows("estimate-with-a-bottleneck", &state);
@@ -192,7 +193,11 @@ fn first_part() -> Estimate {
     let rows = document.functions.iter_mut().chain(&mut document.loops);
     for row in rows.chain(&mut document.blocks).chain([&mut document.program]) {
         row.parts = parts(row.parts.retiring.value, 0.0, 0.0);
-        row.sentence = "Undecided between Unexplained 98 % and Retiring 2 %.".into();
+        row.sentence = format!(
+            "Undecided between Unexplained {:.0} % and Retiring {:.0} %.",
+            100.0 * row.parts.unexplained.value,
+            100.0 * row.parts.retiring.value
+        );
         row.bottleneck = Bottleneck::default();
     }
     document

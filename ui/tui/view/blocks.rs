@@ -2,6 +2,7 @@
 
 use super::put::{self, Layout, heat, put_prose, put_rows};
 use super::{headline, names};
+use crate::keymap::Command;
 use crate::tui::look::{Tone, fit, fit_number, fit_right, width};
 use crate::tui::state::{
     BlockCounts, BlockRow, Blocks, Each, Load, LoadSamples, Loads, Mispredicted, State,
@@ -29,6 +30,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let (sentence, about) = (headline::headline(state), headline::about_blocks(state));
     let texts = [(&*sentence, Tone::Bold), ("", Tone::Plain), (&*about, Tone::Dim)];
     put::put_texts(state.look, buffer, layout, texts);
+    titles(state, buffer, layout.head);
     if state.blocks.rows.is_empty() {
         let why = match annotated.blocks.is_empty() {
             // The line at the top has the reason.
@@ -38,6 +40,24 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
         return put_prose(buffer, area, state.look, why);
     }
     rows(state, buffer, area);
+}
+
+/// What the numbers are of, and what stands beside a block's address.
+fn titles(state: &State, buffer: &mut Buffer, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let columns = usize::from(area.width);
+    let bar = if columns >= WITH_BARS { 9 } else { 0 };
+    let value = fit_right(if state.blocks.samples { "samples" } else { "of all" }, 8);
+    let key = state.keys.key(Command::Help);
+    let text = format!(
+        "{value} {:bar$}block: ↺ loop, ↑ jump back, → other successors ({key} explains)",
+        ""
+    );
+    let text = state.look.prose(&text).into_owned();
+    let line = Line::from(state.look.span(fit(&text, columns), Tone::Dim));
+    buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
 }
 
 fn rows(state: &State, buffer: &mut Buffer, area: Rect) {
@@ -173,7 +193,7 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bo
     }
     match counts.and_then(|c| c.loops) {
         Some((entries, mean)) => {
-            text += &format!(", {mean:.1} trips of {}", format::count(entries as f64));
+            text += &format!(", {mean:.1} trips each of {} entries", format::count(entries as f64));
         }
         None if counts.is_some_and(|c| c.at_least.is_some()) => {
             let least = counts.and_then(|c| c.at_least).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Two measurements compared: functions, loops and blocks by the time that they gain or lose, and above them what changed
 //! in the row at the cursor.
 
+use super::estimate_row::SHORT;
 use super::names;
 use super::put::{Layout, put_head, put_prose, put_rows};
 use crate::keymap::{Command, Screen};
@@ -10,9 +11,6 @@ use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
 use report::documents::diff::row::CodeRow;
 use report::render::diff::{gain, place, plain, sentence};
-
-/// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
-const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
 
 /// Draws a screen of the comparison.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
@@ -84,7 +82,7 @@ impl Columns {
             76.. => 1,
             _ => 0,
         };
-        let bars = if bar > 0 { 2 * (PARTS.len() * (bar + 1) + 2) } else { 0 };
+        let bars = if bar > 0 { 2 * (SHORT.len() * (bar + 1) + 2) } else { 0 };
         let used: usize = times.iter().filter(|n| **n > 0).map(|n| n + 1).sum();
         Self { times, bar, name: columns.saturating_sub(used + bars) }
     }
@@ -99,7 +97,7 @@ impl Columns {
         for side in ["A", "B"] {
             if self.bar > 0 {
                 text += &format!("{side} ");
-                for part in PARTS {
+                for part in SHORT {
                     let part: String = part.chars().take(self.bar).collect();
                     text += &(fit(&part, self.bar) + " ");
                 }
@@ -140,7 +138,7 @@ impl Columns {
     fn bars(&self, look: Look, shares: Option<&[f64; 5]>, spans: &mut Vec<Span<'static>>) {
         spans.push(look.span("│ ", Tone::Dim));
         let most = shares.map_or(0.0, |all| all.iter().copied().fold(0.0, f64::max));
-        for part in 0..PARTS.len() {
+        for part in 0..SHORT.len() {
             let share = shares.map_or(0.0, |all| all[part]);
             let tone = if share == most { Tone::Bold } else { Tone::Plain };
             spans.push(look.span(look.bar(share, self.bar) + " ", tone));

@@ -1,7 +1,7 @@
 //! An estimated top-down: the program's tree, its functions, their loops, blocks and source lines; above them the
 //! bottleneck in a sentence, and the next step.
 
-use super::estimate_row::{Columns, LABEL, bars, instruction_text, node_line, place, share};
+use super::estimate_row::{Columns, LABEL, instruction_text, node_line, place, share};
 use super::put::{Layout, put_head, put_prose, put_rows};
 use super::{headline, names};
 use crate::keymap::{Command, Screen};
@@ -48,27 +48,21 @@ fn no_rows(state: &State) -> String {
 /// The titles of the rows; above the tree the whole program.
 fn titles(state: &State, document: &Estimate, columns: usize) -> Line<'static> {
     let titles = match state.screen() {
-        Screen::Estimate => return whole(state.look, document, columns),
+        Screen::Estimate => whole(document),
         Screen::EstimatedFunctions => Columns::of(columns, false).titles("function"),
         Screen::EstimatedSource => Columns::of(columns, false).titles("source line"),
         _ => Columns::of(columns, true).titles("loop or block"),
     };
-    Line::from(state.look.span(titles, Tone::Dim))
+    Line::from(state.look.span(fit(&titles, columns), Tone::Dim))
 }
 
-/// The whole program in one bar.
-fn whole(look: Look, document: &Estimate, columns: usize) -> Line<'static> {
-    let covered = format!("{} of the time", share(document.covered).trim_start());
-    if columns < 60 {
-        return Line::from(look.span(covered, Tone::Dim));
-    }
-    let names = ["R", "S", "F", "B", "?"];
-    let mut spans = vec![look.span(format!("{covered}  "), Tone::Dim)];
-    for (name, bar) in names.into_iter().zip(bars(look, &document.program.parts, 6)) {
-        spans.push(look.span(format!("{name} "), Tone::Dim));
-        spans.push(bar);
-    }
-    Line::from(spans)
+/// What the parts of the program are of.
+fn whole(document: &Estimate) -> String {
+    let covered = share(document.covered);
+    format!(
+        "of the code with {} of all samples; a full bar is all of its time",
+        covered.trim_start()
+    )
 }
 
 fn line(state: &State, document: &Estimate, row: usize, columns: usize) -> Line<'static> {
@@ -106,7 +100,7 @@ fn line(state: &State, document: &Estimate, row: usize, columns: usize) -> Line<
 fn other_line(look: Look, row: &Row, columns: usize) -> Line<'static> {
     let why = row.parts.unexplained.reason.as_ref();
     let why = why.map_or("not divided".to_owned(), ToString::to_string);
-    let text = format!("{}{} of all  {why}", fit(&row.name, LABEL), share(row.share));
+    let text = format!("{}{} of all samples  {why}", fit(&row.name, LABEL), share(row.share));
     Line::from(look.span(fit(&look.prose(&text), columns), Tone::Dim))
 }
 
@@ -193,7 +187,7 @@ fn on_source(state: &State) -> String {
     };
     let key = state.keys.key(Command::Drill);
     format!(
-        "{}:{} has {:.1} % of the time: {why}. {key} shows its assembly. Timer samples are often of the \
+        "{}:{} has {:.1} % of all samples: {why}. {key} shows its assembly. Timer samples are often of the \
          instruction after, and then of its line.",
         names::file(&of.file),
         of.line,

@@ -18,10 +18,12 @@ pub fn bar_titles(cells: usize) -> String {
     names.into_iter().map(one).collect()
 }
 
+/// Title above shares of all samples.
+const OF_ALL: &str = "of all";
 /// Titles above the bars of the parts.
-const PARTS: [&str; 5] = ["Retiring", "Bad spec.", "Frontend", "Backend", "?"];
+const PARTS: [&str; 5] = ["Retiring", "Bad spec.", "Frontend", "Backend", "Unexpl."];
 /// Short titles.
-const SHORT: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
+pub const SHORT: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "Unex"];
 
 /// Widths of the columns; 0: not shown.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +62,7 @@ impl Columns {
 
     /// The titles above them; `name` is that of the last one.
     pub fn titles(&self, name: &str) -> String {
-        let mut text = fit_right("share", 8) + " ";
+        let mut text = fit_right(OF_ALL, 8) + " ";
         if self.bar > 0 {
             text += &bar_titles(self.bar);
         }
@@ -157,7 +159,7 @@ pub fn function(row: &Row) -> String {
 }
 
 /// Columns of a label, and of the widest bar.
-pub const LABEL: usize = 20;
+pub const LABEL: usize = 21;
 const BAR: usize = 20;
 /// Before labels by depth, such that the longest fits.
 const INDENT: [&str; 3] = ["", "  ", "   "];
@@ -192,7 +194,8 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
     let used: usize = spans.iter().map(Span::width).sum();
     let mark = if is_bottleneck { "◀ bottleneck, " } else { "" };
     let reason = share.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let text = fit(&format!("{mark}{}{reason}", share.source), columns.saturating_sub(used + 1));
+    let text =
+        fit(&format!("{mark}{}{reason}", share.source.label()), columns.saturating_sub(used + 1));
     spans.push(look.span(format!(" {}", look.prose(text.trim_end())), tone));
     Line::from(spans)
 }
@@ -255,7 +258,7 @@ fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {
     let cycles = cycles
         .map(|cycles| format!("{cycles} of {each} in the program"))
         .unwrap_or_else(|| "not known in the program: it was not counted".to_owned());
-    let bound = row.bound.as_ref().map(|bound| format!(", bound by {bound}")).unwrap_or_default();
+    let bound = row.bound.as_ref().map(|bound| format!(", bound: {bound}")).unwrap_or_default();
     let isolated = match row.isolated {
         Some(one) => format!("{} in isolation{bound}", format::cycles(one)),
         None => "not known in isolation: not measured, or not measurable".to_owned(),
@@ -289,7 +292,7 @@ fn code(out: &mut Paragraphs, state: &State, row: &Row) {
     }
     if out.columns >= WIDE {
         let bars = bar_titles(cells(out.columns));
-        out.push(format!("{} {bars}  instruction", fit_right("share", 8)), Tone::Dim);
+        out.push(format!("{} {bars}  instruction", fit_right(OF_ALL, 8)), Tone::Dim);
     }
     let mut last = None;
     for one in &row.code {

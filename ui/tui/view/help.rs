@@ -64,24 +64,30 @@ fn marks(screen: Screen) -> &'static str {
              instruction after the stalled one."
         }
         Screen::Blocks => {
-            "↺ (@): head of a loop; the line to its left leads down to the jump back. ↑ (^): jump \
-             back to the head. → (>): other successors. ? edges missing: an indirect jump with \
-             unknown targets."
+            "Shares are of all samples. ↺ (@): head of a loop; the line to its left leads down to \
+             the jump back. ↑ (^): jump back to the head. → (>): other successors, with the share \
+             of the block's executions. Depth: loops around it; trips: iterations of an entry, on \
+             average. Stride: bytes between successive accesses of a load, constant where it is \
+             named. ? edges missing: an indirect jump with unknown targets."
         }
         Screen::Estimate
         | Screen::EstimatedFunctions
         | Screen::EstimatedCode
         | Screen::EstimatedSource => {
-            "Estimated, not counted: each part of the time has its interval and source. ◀ (<): the \
-             bottleneck, or undecided between parts within their errors. Bars: Retiring, Bad \
-             Speculation, Frontend Bound, Backend Bound, and ? for what is unexplained."
+            "Estimated, not counted: each part has its interval and source. ◀ (<): the bottleneck; \
+             none where parts differ by less than their errors: undecided. ?: not known, up to \
+             the end of its interval. Shares of rows (of all) are of all samples; parts, and \
+             bars, are of the row's own time: Retiring, Bad Speculation, Frontend Bound, Backend \
+             Bound, Unexplained."
         }
         Screen::EstimatedBlock => {
-            "◆ (#): on the loop-carried critical path. Shares are of all samples, which are often of the instruction before."
+            "◆ (#): on the loop-carried critical path. ?: not known, up to the end of its interval. \
+             Shares (of all) are of all samples, which are often of the instruction before; bars \
+             of the block's time. Stride: bytes between successive accesses of a load."
         }
         Screen::Comparison | Screen::ComparedCode => {
             "Largest change first. Code is matched by function and instructions, wherever it is. Bars, of A and \
-             of B: Retiring, Bad Speculation, Frontend Bound, Backend Bound, and ? for what is unexplained."
+             of B, each of the row's own time: Retiring, Bad Speculation, Frontend Bound, Backend Bound, Unexplained."
         }
         Screen::Intervals => {
             "Each column is the mean of its time; the digits below it are the phases found, in which \

@@ -101,9 +101,7 @@ pub fn layout(state: &State) -> Layout {
     let (texts, titles) = match (state.screen(), body.height) {
         (Screen::Block | Screen::EstimatedBlock, _) => ([0; 3], 0),
         (Screen::Intervals, h) => ([0; 3], chart_rows(state, h)),
-        (screen, h) if h >= SENTENCES => {
-            (texts(state, screen, body), u16::from(screen != Screen::Blocks))
-        }
+        (screen, h) if h >= SENTENCES => (texts(state, screen, body), 1),
         (_, h) => ([0; 3], u16::from(h >= 5)),
     };
     let head_height = titles + texts.iter().sum::<u16>();
