@@ -38,10 +38,7 @@ impl<'a> Builder<'a> {
         match self.shape.required_state.vectors {
             None => {}
             Some(Width::Xmm) => {
-                // Dirty upper halves would slow legacy SSE down on some processors.
-                if std::arch::is_x86_feature_detected!("avx") {
-                    code.raw(&[0xc5, 0xf8, 0x77]); // vzeroupper
-                }
+                code.clean_upper_halves();
                 (0..16).for_each(|r| code.load_xmm(r, vector(r)));
             }
             Some(Width::Ymm) => (0..16).for_each(|r| code.load_ymm(r, vector(r))),
