@@ -67,6 +67,8 @@ pub(super) enum Unmeasured {
     Undecodable(Cause<Error>),
     /// Its measurement has no result, for this reason if one is known.
     NoResult(Option<Reason>),
+    /// Others used the core all the time, or the clock changed: another time it may be measured.
+    Disturbed(Option<Reason>),
     /// Neither with made-up values nor, for the second reason, with the program's own.
     Both(Box<Unmeasured>, Box<Uncaptured>),
 }
@@ -96,6 +98,17 @@ pub(super) enum Uncaptured {
     Unmeasured(Unmeasured),
 }
 
+impl Unmeasured {
+    /// Whether another measurement may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Disturbed(_) => true,
+            Self::Both(why, _) => why.is_transient(),
+            _ => false,
+        }
+    }
+}
+
 impl From<NoPath> for Unmeasured {
     fn from(why: NoPath) -> Self {
         Self::Path(why)
@@ -117,7 +130,7 @@ impl fmt::Display for Unmeasured {
             }
             Self::Path(why) => return why.fmt(f),
             Self::Undecodable(error) => return error.fmt(f),
-            Self::NoResult(Some(why)) => return why.fmt(f),
+            Self::NoResult(Some(why)) | Self::Disturbed(Some(why)) => return why.fmt(f),
             Self::Both(why, own) => {
                 return write!(f, "{why}; with the program's own values: {own}");
             }
@@ -128,7 +141,7 @@ impl fmt::Display for Unmeasured {
             Self::NoBlock => "none of a sample of its blocks could be measured",
             Self::FewBlocks => "too few of a sample of its blocks were measured",
             Self::NoPaths => "no path was measured",
-            Self::NoResult(None) => "no result",
+            Self::NoResult(None) | Self::Disturbed(None) => "no result",
         })
     }
 }
@@ -351,7 +364,14 @@ pub(super) fn loads(bound: Option<Class>, of_chain: f64) -> f64 {
 
 /// The time and bound of a measurement.
 pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
-    let why = || Unmeasured::NoResult(found.reason.clone().map(Reason::given));
+    let why = || {
+        let reason = found.reason.clone().map(Reason::given);
+        match found.status {
+            // What runs, and has no time.
+            Status::Unstable => Unmeasured::Disturbed(reason),
+            _ => Unmeasured::NoResult(reason),
+        }
+    };
     let throughput = found.throughput.as_ref().ok_or_else(why)?;
     let mut cycles = Interval::new(throughput.cycles, throughput.low, throughput.high);
     if found.status != Status::Ok {

@@ -17,6 +17,7 @@ use pmu::Command;
 use probe::capture::Limits;
 use report::documents::Purpose;
 use report::documents::estimate::{Run, Values};
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,6 +29,9 @@ const LEAST: f64 = 0.003;
 const EXPLAINED: f64 = 0.04;
 /// Time of all measurements at most, or that of the sampled run if that is longer.
 pub(super) const TIME: Duration = Duration::from_secs(30);
+
+/// How often a piece is measured that others disturb.
+const TRIES: usize = 3;
 
 /// Results of measuring in isolation.
 pub(super) struct Alone {
@@ -68,9 +72,14 @@ pub(super) fn isolation(
         ..planned
     };
     progress.plan(&left(0).words(progress.times), left(0));
-    for (number, (at, piece)) in order.iter().enumerate() {
+    // Others use the core for some time: what they disturb is measured again after all else.
+    let mut queue: VecDeque<(usize, usize)> = order.iter().copied().collect();
+    let mut tries = 0;
+    while let Some((at, piece)) = &queue.pop_front() {
+        let number = tries.min(order.len() - 1);
+        tries += 1;
         if begin.elapsed() > most {
-            measured.insert((*at, *piece), Err(Unmeasured::NoTime));
+            measured.entry((*at, *piece)).or_insert(Err(Unmeasured::NoTime));
             continue;
         }
         if interrupt.is_set() {
@@ -97,6 +106,10 @@ pub(super) fn isolation(
         if interrupt.is_set() && found.is_err() {
             interrupted += 1;
             found = Err(Unmeasured::Interrupted);
+        }
+        let is_transient = found.as_ref().is_err_and(Unmeasured::is_transient);
+        if is_transient && tries < TRIES * order.len() {
+            queue.push_back((*at, *piece));
         }
         measured.insert((*at, *piece), found);
         after(&measured);
