@@ -22,7 +22,8 @@ const ONE_BY_ONE: f64 = 8.0;
 #[derive(Default)]
 pub(crate) struct Rest {
     rest: Interval,
-    /// Latencies of loads, where it is known what the code takes in isolation, else those that do not overlap.
+    /// Latencies of loads; where it is not known what the code takes in isolation, of those that do not overlap, or as far
+    /// as nothing else can take the time.
     memory: f64,
     /// All of them.
     every_load: f64,
@@ -67,8 +68,13 @@ impl Rest {
         for one in all {
             let is_alone = one.isolated.is_ok();
             if let Ok(loads) = &one.loads {
-                let most = if is_alone { loads.at_most } else { loads.carried };
-                sum.memory += most.high / time;
+                // What the code can take in isolation at most leaves the rest to its loads.
+                let left = one.cycles.value - one.known() - unmeasured(one);
+                let most = match is_alone {
+                    true => loads.at_most.high,
+                    false => loads.carried.high.max(loads.at_most.high.min(left)),
+                };
+                sum.memory += most / time;
                 sum.every_load += loads.at_most.high / time;
                 sum.carried += loads.carried.value / time;
             }
@@ -164,6 +170,15 @@ impl Rest {
             _ if self.rest.value < self.least() => None,
             _ => Some(Reason::NoCandidate),
         }
+    }
+}
+
+impl Evidence {
+    /// Cycles that retire, or are lost to mispredictions or contention.
+    fn known(&self) -> f64 {
+        let retired = self.retiring.as_ref().map_or(0.0, |cycles| cycles.value);
+        let contended = self.contention.map_or(0.0, |of| of.cycles.value);
+        retired + self.mispredicted.cycles.value + self.mispredicted.most() + contended
     }
 }
 
