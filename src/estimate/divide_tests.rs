@@ -1,7 +1,7 @@
 //! Tests of the division on cases worked out by hand.
 
 use super::*;
-use crate::{Contending, Contention, Divisions, Loads, Mispredicted, bottleneck};
+use crate::{Contending, Contention, Divisions, Dominant, Loads, Mispredicted, bottleneck};
 
 /// 100 cycles sampled within 4 %, 10 of them retiring, 30 in isolation.
 fn evidence() -> Evidence {
@@ -95,7 +95,7 @@ fn loads_that_can_account_for_the_rest_get_it() {
     assert_eq!(value(&parts, Part::MemoryBound), 0.7);
     // A quarter of 0.7 below.
     assert!(parts.of(Part::MemoryBound).low < 0.53, "{parts:?}");
-    assert_eq!(bottleneck(&parts), Some(Part::MemoryBound));
+    assert_eq!(bottleneck(&parts), Some(Dominant::Part(Part::MemoryBound)));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn mispredictions_come_off_the_rest() {
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::BadSpeculation), 0.6);
     assert_eq!(value(&parts, Part::Unexplained), 0.1);
-    assert_eq!(bottleneck(&parts), Some(Part::BadSpeculation));
+    assert_eq!(bottleneck(&parts), Some(Dominant::Part(Part::BadSpeculation)));
 }
 
 /// 10 + 20 + 90 are 20 too many. Of 90 ± 13.5 and 20 ± 1.5 (and ± 4 % of the time) the first gives way.
@@ -197,7 +197,7 @@ fn without_isolation_only_carried_latency_is_memory() {
     let short = loads(200.0, 1.0);
     let low = short.of(Part::MemoryBound).low;
     assert!((low - (0.99 - 0.09 - 0.05)).abs() < 1e-9, "{low}: {short:?}");
-    assert_eq!(bottleneck(&short), Some(Part::MemoryBound));
+    assert_eq!(bottleneck(&short), Some(Dominant::Part(Part::MemoryBound)));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_loads_and_dependencies_wait_divides_by_their_latencies() {
     assert_eq!(value(&parts, Part::MemoryBound), 0.28);
     assert_eq!(value(&parts, Part::CoreBound), 0.62);
     assert_eq!(parts.of(Part::MemoryBound).low, 0.0);
-    assert_eq!(bottleneck(&parts), None);
+    assert_eq!(bottleneck(&parts), Some(Dominant::Backend), "which of them is not known");
 }
 
 /// By hand: 20 of the first block's 100 cycles are sampled in the second. Both retire 10 and take 90 in isolation: of
@@ -293,7 +293,7 @@ fn fetching_alone_is_known_as_well_as_the_model_is() {
     sums_to_one(&parts);
     let fetch = parts.of(Part::FetchLatency).interval();
     assert!((fetch.value - 0.7).abs() < 1e-9 && (0.50..0.53).contains(&fetch.low), "{fetch:?}");
-    assert_eq!(bottleneck(&parts), Some(Part::FetchLatency));
+    assert_eq!(bottleneck(&parts), Some(Dominant::Part(Part::FetchLatency)));
 }
 
 /// By hand: 70 % are left; the divisions could take them, but with made-up values nobody knows.
@@ -351,7 +351,7 @@ fn what_contention_costs_is_in_memory_bound() {
     assert!(own.low >= memory.low && own.high <= memory.high && own.high >= 0.66, "{parts:?}");
     assert_eq!(value(&parts, Part::Unexplained), 0.1);
     assert_eq!((parts.mostly_contended(), parts.is_mostly_l1()), (Some(Part::FalseSharing), false));
-    assert_eq!(bottleneck(&parts), Some(Part::MemoryBound));
+    assert_eq!(bottleneck(&parts), Some(Dominant::Part(Part::MemoryBound)));
     // More than there is gives way, and both kinds have their share.
     let more = Contention { cycles: Interval::relative(90.0, 0.1), by: Contending::Locked };
     let other = Evidence { contention: Some(more), ..evidence() };

@@ -10,6 +10,7 @@
 //! | [`evidence`] | evidence of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
 //! | `rest` | the remainder, by what can account for it |
+//! | [`sampled`] | parts of pieces with samples, together |
 //! | `within` | what the parts consist of |
 //!
 //! Time is counterfactual: a part is what would be gone without its cause, in the order in which causes are
@@ -20,6 +21,7 @@ pub mod evidence;
 pub mod part;
 pub mod parts;
 mod rest;
+pub mod sampled;
 pub mod share;
 pub mod tree;
 mod within;
@@ -31,5 +33,6 @@ pub use evidence::{
 };
 pub use part::Part;
 pub use parts::Parts;
+pub use sampled::Sampled;
 pub use share::{Share, Source};
-pub use tree::{Node, bottleneck};
+pub use tree::{Dominant, Node, bottleneck};

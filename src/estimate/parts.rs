@@ -207,8 +207,14 @@ impl Parts {
         parts.fitted()
     }
 
+    /// With other intervals, which are within those that the parts have.
+    #[must_use]
+    pub(crate) fn narrowed(&self, to: impl Fn(Part, Interval) -> Interval) -> Self {
+        self.map(|part, of| of.within(to(part, of.interval()))).tightened()
+    }
+
     /// The interval of a part: of a child that is not known apart, anything up to its parent.
-    fn most(&self, part: Part) -> Interval {
+    pub(crate) fn most(&self, part: Part) -> Interval {
         match self.get(part) {
             Some(share) => share.interval(),
             None => Interval { value: 0.0, low: 0.0, high: self.of(part).high },

@@ -1,7 +1,7 @@
 //! Sums, intervals and trees of parts, by hand.
 
 use super::*;
-use crate::bottleneck;
+use crate::{Dominant, bottleneck};
 
 /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
 #[test]
@@ -67,13 +67,14 @@ fn what_is_bounded_has_no_value() {
     assert!(none.plus(&none).has_value());
 }
 
-/// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole).
+/// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole), if others may have the rest.
 #[test]
 fn backend_bound_is_the_sum_of_its_parts_with_both_errors() {
     let of = |value, low, high, source| Share { value, low, high, source, reason: None };
     let parts = Parts {
         core_bound: of(0.5, 0.4, 0.6, Source::Isolated),
         memory_bound: of(0.2, 0.1, 0.5, Source::Inferred),
+        unexplained: of(0.3, 0.0, 0.5, Source::Residual),
         ..Parts::default()
     };
     let tree = parts.tree();
@@ -114,12 +115,37 @@ fn parts(all: &[(Part, f64, f64)]) -> Parts {
     parts
 }
 
-/// By hand: 0.6 − 0.4 = 0.2 against √(0.12² + 0.12²) = 0.17 and √(0.15² + 0.15²) = 0.21.
+/// By hand: 0.6 − 0.4 = 0.2 against √(0.12² + 0.12²) = 0.17 and √(0.15² + 0.15²) = 0.21: then Backend Bound, of which they are.
 #[test]
-fn parts_within_their_errors_are_undecided() {
+fn parts_within_their_errors_are_not_named() {
     use crate::part::Part::{CoreBound, MemoryBound, Unexplained};
     let of = |half| bottleneck(&parts(&[(CoreBound, 0.6, half), (MemoryBound, 0.4, half)]));
-    assert_eq!((of(0.12), of(0.15)), (Some(CoreBound), None));
+    let (core, backend) = (Dominant::Part(CoreBound), Dominant::Backend);
+    assert_eq!((of(0.12), of(0.15)), (Some(core), Some(backend)));
     assert_eq!(bottleneck(&parts(&[(CoreBound, 0.4, 0.0), (Unexplained, 0.6, 0.0)])), None);
     assert_eq!(bottleneck(&Parts::unknown(Reason::NoTime)), None);
+}
+
+/// By hand: Core Bound may be 0.9 by itself, but at least 0.5 retire, and 0.05 are lost to branches: 0.45 at most.
+#[test]
+fn slots_that_retire_are_no_other_part_s() {
+    use crate::part::Part::{BadSpeculation, CoreBound, Retiring};
+    let mut all = parts(&[(Retiring, 0.6, 0.1), (BadSpeculation, 0.05, 0.0)]);
+    all.set(CoreBound, Share::known(Interval::new(0.35, 0.05, 0.9), Source::Modelled));
+    assert_eq!(bottleneck(&all), Some(Dominant::Part(Retiring)));
+    assert_eq!(all.share(Dominant::Backend).high, 0.9, "without its cause less may retire");
+}
+
+/// By hand: Backend Bound is 0.3 + 0.3 = 0.6, as 1 − 0.3 − 0.1 is.
+#[test]
+fn a_sum_is_known_where_its_parts_are_not() {
+    use crate::part::Part::{BadSpeculation, CoreBound, MemoryBound, Retiring};
+    let of = |part| (part, 0.3, 0.3);
+    let all = [(Retiring, 0.3, 0.0), (BadSpeculation, 0.1, 0.0), of(CoreBound), of(MemoryBound)];
+    let all = parts(&all);
+    let backend = all.share(Dominant::Backend);
+    assert!((backend.low - 0.6).abs() < 1e-9, "{backend:?}");
+    assert_eq!(bottleneck(&all), Some(Dominant::Backend));
+    assert_eq!(Dominant::of("backend_bound"), Some(Dominant::Backend));
+    assert!([CoreBound, MemoryBound].contains(&all.leading()));
 }

@@ -1,7 +1,8 @@
 //! The tree that the parts make, and which of those that make up the time is the largest, if the intervals allow saying
 //! so.
 
-use crate::part::{CONTENTION, Part};
+use crate::evidence::Interval;
+use crate::part::{ALL, CONTENTION, Part};
 use crate::parts::Parts;
 use crate::share::Share;
 
@@ -22,14 +23,19 @@ impl Parts {
     /// The tree: level 1, the parts of Frontend and Backend Bound below them, what these consist of as far as known,
     /// and what is unexplained.
     pub fn tree(&self) -> Vec<Node> {
-        let sum = |id, label, share| Node { id, label, depth: 0, share };
+        let sum = |of: Dominant| Node {
+            id: of.name(),
+            label: of.label(),
+            depth: 0,
+            share: self.share(of),
+        };
         let mut tree = Vec::new();
         self.enter(Part::Retiring, 0, &mut tree);
         self.enter(Part::BadSpeculation, 0, &mut tree);
-        tree.push(sum("frontend_bound", "Frontend Bound", self.frontend()));
+        tree.push(sum(Dominant::Frontend));
         self.enter(Part::FetchLatency, 1, &mut tree);
         self.enter(Part::FetchBandwidth, 1, &mut tree);
-        tree.push(sum("backend_bound", "Backend Bound", self.backend()));
+        tree.push(sum(Dominant::Backend));
         self.enter(Part::CoreBound, 1, &mut tree);
         self.enter(Part::MemoryBound, 1, &mut tree);
         self.enter(Part::Unexplained, 0, &mut tree);
@@ -45,18 +51,42 @@ impl Parts {
 
     /// Level 1 and what is unexplained, in order: Retiring, Bad Speculation, Frontend, Backend, Unexplained.
     pub fn level1(&self) -> [f64; 5] {
-        let (front, back) = (self.frontend(), self.backend());
+        let (front, back) = (self.share(Dominant::Frontend), self.share(Dominant::Backend));
         [&self.retiring, &self.bad_speculation, &front, &back, &self.unexplained].map(|of| of.value)
     }
 
-    /// The part that [`bottleneck`] names; where that is undecided, the one with the largest share.
+    /// The part that [`bottleneck`] names, or the largest of it; where that is undecided, the one with the largest share.
     pub fn leading(&self) -> Part {
-        let most = || self.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        bottleneck(self).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
+        let of = bottleneck(self).map_or(ALL.to_vec(), Dominant::parts);
+        let value = |part: &Part| self.of(*part).value;
+        let most = of.into_iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+        most.unwrap_or(Part::Unexplained)
     }
 
-    fn frontend(&self) -> Share {
-        self.fetch_latency.plus(&self.fetch_bandwidth)
+    /// The share of a node of level 1 or a part.
+    pub fn share(&self, of: Dominant) -> Share {
+        if let Some(part) = of.part() {
+            return self.of(part).clone();
+        }
+        let all = of.parts().into_iter().map(|part| self.of(part).clone());
+        let sum = all.reduce(|sum, one| sum.plus(&one)).unwrap_or_default();
+        Share { low: sum.low.max(self.slots(of).low), ..sum }
+    }
+
+    /// The slots of a node: as all of them sum to 1, it lacks at most what the others may have more, and has at most what
+    /// these may lack. What removes a cause often retires less, too, so that a share may be more than its slots.
+    fn slots(&self, of: Dominant) -> Interval {
+        let own = of.parts();
+        let sum = |is_own: bool, side: &dyn Fn(Interval) -> f64| -> f64 {
+            let all = self.iter().filter(|(part, _)| own.contains(part) == is_own);
+            all.map(|(_, share)| side(share.interval())).sum()
+        };
+        let value = sum(true, &|share| share.value);
+        let (below, above): (&dyn Fn(Interval) -> f64, &dyn Fn(Interval) -> f64) =
+            (&Interval::below, &Interval::above);
+        let less = sum(true, below).min(sum(false, above));
+        let more = sum(true, above).min(sum(false, below));
+        Interval::new(value, value - less, value + more)
     }
 
     /// Whether most of Memory Bound is L1 Bound.
@@ -70,20 +100,82 @@ impl Parts {
         let share = |part: Part| self.get(part).map_or(0.0, |share| share.value);
         CONTENTION.into_iter().find(|part| share(*part) > 0.5 * self.memory_bound.value)
     }
+}
 
-    fn backend(&self) -> Share {
-        self.core_bound.plus(&self.memory_bound)
+/// What takes most of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dominant {
+    /// A part.
+    Part(Part),
+    /// Fetch Latency and Fetch Bandwidth together.
+    Frontend,
+    /// Core and Memory Bound together.
+    Backend,
+}
+
+impl Dominant {
+    /// As in documents.
+    pub fn name(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// As shown.
+    pub fn label(self) -> &'static str {
+        self.facts().1
+    }
+
+    /// The part, if it is one.
+    pub fn part(self) -> Option<Part> {
+        match self {
+            Self::Part(part) => Some(part),
+            Self::Frontend | Self::Backend => None,
+        }
+    }
+
+    /// The parts that it consists of.
+    pub fn parts(self) -> Vec<Part> {
+        match self {
+            Self::Part(part) => vec![part],
+            Self::Frontend => vec![Part::FetchLatency, Part::FetchBandwidth],
+            Self::Backend => vec![Part::CoreBound, Part::MemoryBound],
+        }
+    }
+
+    /// What has this name.
+    pub fn of(name: &str) -> Option<Self> {
+        let both = [Self::Frontend, Self::Backend];
+        let sum = both.into_iter().find(|sum| sum.name() == name);
+        sum.or_else(|| Part::of(name).map(Self::Part))
+    }
+
+    fn facts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Part(part) => (part.name(), part.label()),
+            Self::Frontend => ("frontend_bound", "Frontend Bound"),
+            Self::Backend => ("backend_bound", "Backend Bound"),
+        }
     }
 }
 
-/// The part with the largest share. `None` (*undecided*) where another one, or what is unexplained, may be as
-/// large: where the difference of the two shares is not above their errors, combined in quadrature.
-pub fn bottleneck(parts: &Parts) -> Option<Part> {
-    let named = parts.iter().filter(|(part, _)| *part != Part::Unexplained);
-    let (most, own) = named.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
-    let is_less = |(part, other): (Part, &Share)| {
-        let apart = own.value - other.value;
-        part == most || apart > own.interval().below().hypot(other.interval().above())
+/// The part with the largest share; where it is not certain which that is, the node of level 1, if that is. `None`
+/// (*undecided*) where another one, or what is unexplained, may be as large: where the difference of the two shares is
+/// not above their errors, combined in quadrature.
+pub fn bottleneck(parts: &Parts) -> Option<Dominant> {
+    let level1 = [Part::Retiring, Part::BadSpeculation, Part::Unexplained].map(Dominant::Part);
+    let level1 = level1.into_iter().chain([Dominant::Frontend, Dominant::Backend]);
+    let all = ALL.into_iter().map(Dominant::Part);
+    largest(parts, &all.collect::<Vec<_>>()).or_else(|| largest(parts, &level1.collect::<Vec<_>>()))
+}
+
+/// The largest of nodes that make up the time, but for what is unexplained, if it is certain.
+fn largest(parts: &Parts, nodes: &[Dominant]) -> Option<Dominant> {
+    let all: Vec<Interval> = nodes.iter().map(|node| parts.slots(*node)).collect();
+    let named = (0..nodes.len()).filter(|at| nodes[*at] != Dominant::Part(Part::Unexplained));
+    let most = named.max_by(|a, b| all[*a].value.total_cmp(&all[*b].value))?;
+    let own = all[most];
+    let is_less = |(at, other): (usize, &Interval)| {
+        at == most || own.value - other.value > own.below().hypot(other.above())
     };
-    (own.value > 0.0 && parts.iter().all(is_less)).then_some(most)
+    let is_certain = own.value > 0.0 && all.iter().enumerate().all(is_less);
+    is_certain.then_some(nodes[most])
 }

@@ -3,8 +3,8 @@
 use crate::part::{ALL, WITHIN};
 use crate::within::tests::are_within;
 use crate::{
-    BoundBy, Divisions, Evidence, IDLE, Interval, Isolated, Loads, Mispredicted, Part, Parts,
-    Reason, bottleneck, divide, divide_all,
+    BoundBy, Divisions, Dominant, Evidence, IDLE, Interval, Isolated, Loads, Mispredicted, Part,
+    Parts, Reason, bottleneck, divide, divide_all,
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn a_rest_that_mispredictions_cannot_take_is_attributed() {
     let with = divide(&walk);
     let without = divide(&Evidence { mispredicted: unknown(0.004), ..walk });
     for parts in [&with, &without] {
-        assert_eq!(bottleneck(parts), Some(Part::MemoryBound), "{parts:?}");
+        assert_eq!(bottleneck(parts), Some(Dominant::Part(Part::MemoryBound)), "{parts:?}");
         assert!((share(parts, Part::MemoryBound).value - 0.8).abs() < 1e-3, "{parts:?}");
     }
     let memory = share(&without, Part::MemoryBound);

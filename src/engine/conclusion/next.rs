@@ -43,7 +43,7 @@ pub(super) fn kernel(report: &Report) -> f64 {
 /// Whether mispredicted branches are the bottleneck, of the estimate or of the counted tree.
 pub(super) fn is_mispredicted(report: &Report) -> bool {
     if let Some(estimate) = &report.estimate {
-        return estimate.program.bottleneck.0 == Some(Part::BadSpeculation);
+        return estimate.program.bottleneck.part() == Some(Part::BadSpeculation);
     }
     let parent = |node: &&NodeRow| {
         let is_it =
@@ -199,7 +199,7 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
 
 /// The command that shows more of a row of the estimate.
 fn further(row: &Row) -> Option<Step> {
-    let why = match row.bottleneck.0 {
+    let why = match row.bottleneck.part() {
         Some(Part::BadSpeculation) => "which branches are mispredicted",
         Some(Part::MemoryBound) if row.parts.mostly_contended().is_some() => {
             "which lines threads share"
@@ -245,7 +245,7 @@ fn is_other_alone(report: &Report, of: &LoopRow) -> bool {
     let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
     loops.any(|row| {
         (&row.module, row.head.or(row.start)) == (&of.code.path, Some(of.head))
-            && (row.bottleneck.0 == Some(Part::BadSpeculation)
+            && (row.bottleneck.part() == Some(Part::BadSpeculation)
                 || row.trips.is_some_and(|trips| trips < SHORT))
     })
 }
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_loop_of_mispredicted_branches_is_not_offered_in_isolation() {
-        let speculation = Bottleneck(Some(Part::BadSpeculation));
+        let speculation = Bottleneck::from(Part::BadSpeculation);
         let mut report = recording(&["OWN"]);
         let mut estimate = Estimate::default();
         estimate.program.next = "tdtool count --branches -- x".into();

@@ -153,11 +153,11 @@ impl Further {
         self.interrupted.is_some()
     }
 
-    /// Counts once more: whether both runs did the same; `None` if it was interrupted.
+    /// Counts once more: how both runs differ; `None` if it was interrupted.
     ///
     /// # Errors
     /// As [`Further::branches`].
-    pub fn repeated(&mut self) -> Result<Option<bool>> {
+    pub fn repeated(&mut self) -> Result<Option<Repeated>> {
         let mut second = First::of(&self.ask, None, &self.signals, &mut |_, _| {})?;
         self.interrupted = second.further(&self.ask, &self.signals, &mut |_, _| {})?;
         let cost = second.document.cost.iter().filter(|cost| cost.run == Purpose::Counts).cloned();
@@ -165,7 +165,7 @@ impl Further {
         let is_whole = self.interrupted.is_none();
         let hot = &self.hot;
         let is_hot = |module: &str, at| hot.as_ref().is_none_or(|hot| hot.has(module, at));
-        Ok(is_whole.then(|| same(self.counts(), &second.document, &is_hot)))
+        Ok(is_whole.then(|| Repeated::of(self.counts(), &second.document, &is_hot)))
     }
 
     /// The counts so far.
@@ -201,21 +201,40 @@ impl Further {
 /// its time, say.
 const ALIKE: f64 = 0.01;
 
-/// Whether two runs entered all blocks of hot functions equally often, and others about so.
-fn same(one: &Count, other: &Count, is_hot: &dyn Fn(&str, u64) -> bool) -> bool {
-    let row = |row: &BlockRow| ((row.module.clone(), row.start), (row.count, row.instructions));
-    let of = |count: &Count| count.blocks.iter().map(row).collect::<BTreeMap<_, _>>();
-    let (one, other) = (of(one), of(other));
-    let (mut all, mut different) = (0.0, 0.0);
-    for (place, (count, instructions)) in &one {
-        let again = other.get(place).map_or(0, |(count, _)| *count);
-        all += *count as f64 * *instructions as f64;
-        different += count.abs_diff(again) as f64 * *instructions as f64;
-        if *count != again && is_hot(&place.0, place.1.0) {
-            return false;
+/// Share of all instructions from which on the difference of a single block counts.
+const LARGE: f64 = 0.01;
+
+/// How two counted runs differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Repeated {
+    /// Whether they entered all blocks of hot functions equally often, and others about so.
+    pub is_same: bool,
+    /// By how much entries differ, relative: those of all blocks together, weighted by instructions, or of the large
+    /// block that differs most.
+    pub differs: f64,
+}
+
+impl Repeated {
+    fn of(one: &Count, other: &Count, is_hot: &dyn Fn(&str, u64) -> bool) -> Self {
+        let row = |row: &BlockRow| ((row.module.clone(), row.start), (row.count, row.instructions));
+        let of = |count: &Count| count.blocks.iter().map(row).collect::<BTreeMap<_, _>>();
+        let (one, other) = (of(one), of(other));
+        let weight = |count: u64, instructions: usize| count as f64 * instructions as f64;
+        let all: f64 =
+            one.values().map(|(count, instructions)| weight(*count, *instructions)).sum();
+        let (mut different, mut most, mut is_same) = (0.0, 0.0_f64, one.len() == other.len());
+        for (place, (count, instructions)) in &one {
+            let again = other.get(place).map_or(0, |(count, _)| *count);
+            let own = weight(count.abs_diff(again), *instructions);
+            different += own;
+            if weight(*count, *instructions) >= LARGE * all {
+                most = most.max(count.abs_diff(again) as f64 / (*count).max(1) as f64);
+            }
+            is_same &= *count == again || !is_hot(&place.0, place.1.0);
         }
+        let overall = different / all.max(1.0);
+        Self { is_same: is_same && overall <= ALIKE, differs: overall.max(most) }
     }
-    one.len() == other.len() && different <= ALIKE * all
 }
 
 /// Why the entries of a block are not known.

@@ -13,8 +13,7 @@ use super::isolated::NOT_MEASURED;
 use super::known::Isolations;
 use super::pieces::{Function, Kind, PieceOf};
 use estimate::{
-    BoundBy, Evidence, Interval, Isolated, Mispredicted, Parts, Reason, bottleneck, divide,
-    divide_all,
+    BoundBy, Evidence, Interval, Isolated, Mispredicted, Parts, Reason, Sampled, bottleneck, divide,
 };
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
@@ -42,7 +41,7 @@ pub(super) struct Group {
     /// The pieces, by number; the one with most samples first.
     pub pieces: Vec<usize>,
     pub samples: f64,
-    pub parts: Parts,
+    pub parts: Sampled,
     /// The parts of each of them for itself, in the same order.
     pub of_pieces: Vec<Parts>,
     /// Their evidence, if mispredicted calls between them and pieces of other functions make all of these one.
@@ -105,10 +104,7 @@ impl Divider<'_> {
         let of_pieces: Vec<Parts> = own(&evidence).iter().map(divide).collect();
         let is_missing: Vec<bool> = pieces.iter().map(|number| found(number).is_none()).collect();
         fill_in(&mut evidence, &is_missing);
-        let parts = match of_pieces.as_slice() {
-            [only] => only.clone(),
-            _ => divide_all(&own(&evidence)),
-        };
+        let parts = Sampled::divided(&own(&evidence), self.context.shared.clock.error);
         let samples = pieces.iter().map(|number| function.pieces[*number].samples as f64).sum();
         let joined = if apart.iter().any(Option::is_some) { evidence } else { Vec::new() };
         Group { pieces, samples, parts, of_pieces, joined }
@@ -303,7 +299,7 @@ pub(super) fn regions(
                 let range = function.range(*block);
                 blocks.insert(range.start, (range.end, pieces.all.len()));
             }
-            pieces.all.push((own.samples as u64, own.parts.clone()));
+            pieces.all.push((own.samples as u64, own.parts.parts.clone()));
         }
     }
     let row = |((region, thread), sum): (&(u32, Option<u32>), &RegionSamples)| {

@@ -171,6 +171,7 @@ pub(super) fn kept(
         recorded: records(of.recorded),
         runs: document.runs.clone(),
         deterministic: document.deterministic,
+        differs: document.differs,
         notes: (document.notes.clone(), Vec::new()),
         ..Evidence::default()
     }

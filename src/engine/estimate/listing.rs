@@ -359,7 +359,7 @@ mod tests {
         };
         let memory_bound = Share { value: memory, ..Share::default() };
         Row {
-            bottleneck: Bottleneck(Some(bottleneck)),
+            bottleneck: bottleneck.into(),
             parts: Parts { memory_bound, ..Parts::default() },
             code: code.iter().map(one).collect(),
             ..Row::default()
@@ -377,7 +377,7 @@ mod tests {
         assert!((found[0].share - 0.4).abs() < 1e-12, "{:?}", found[0]);
         assert!((found[0].parts.memory_bound.value - 0.7).abs() < 1e-12, "{:?}", found[0]);
         assert_eq!((found[0].bottleneck, found[0].code.len()), (Bottleneck(None), 2));
-        let core = Bottleneck(Some(Part::CoreBound));
+        let core = Bottleneck::from(Part::CoreBound);
         assert_eq!((found[1].bottleneck, found[1].text.clone()), (core, None));
     }
 }

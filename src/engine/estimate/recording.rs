@@ -154,7 +154,10 @@ impl Known<'_> {
         } else if has_runs {
             progress.begin("counts again", left);
             match further.repeated() {
-                Ok(same) => document.deterministic = same,
+                Ok(found) => {
+                    document.deterministic = found.map(|found| found.is_same);
+                    document.differs = found.map(|found| found.differs);
+                }
                 Err(error) => document.notes.push(error.to_string()),
             }
         }
@@ -319,7 +322,7 @@ fn unexplained(
     for (function, groups) in functions.iter().zip(groups) {
         for own in groups {
             samples += own.samples;
-            let left = own.parts.of(Part::Unexplained).value;
+            let left = own.parts.parts.of(Part::Unexplained).value;
             all.extend(own.pieces.iter().map(|number| {
                 let piece = &function.pieces[*number];
                 let probed = piece.blocks.iter().filter(|block| function.has_access(**block));

@@ -67,6 +67,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let mut document = Estimate {
         runs: evidence.runs.clone(),
         deterministic: evidence.deterministic,
+        differs: evidence.differs,
         notes: evidence.notes.0.clone(),
         ..Estimate::default()
     };

@@ -12,7 +12,8 @@ use super::listing::{self, Listed};
 use super::pieces::{Function, Kind, PieceOf};
 use super::pooled;
 use super::words::{Grounds, Place, Runs, next, sentence};
-use estimate::{Evidence, Interval, Parts, Reason, bottleneck, divide_all};
+use estimate::{Evidence, Interval, Parts, Reason, Sampled, bottleneck};
+use report::documents::Purpose;
 use report::documents::estimate::{Bottleneck, Estimate, Row};
 
 /// The limits of counts of a process.
@@ -38,8 +39,27 @@ pub(super) fn evaluate(
     groups
 }
 
-/// Relative error of entries where two runs differ: a program that runs for a given time does less with probes.
+/// Relative error of entries in windows, and where two runs differ that may have been ended by the clock: with probes they
+/// do less.
 const ENTRIES_ERROR: f64 = 0.4;
+/// A counted run that takes this many times as long as the sampled one was not ended by the clock.
+const LONGER: f64 = 1.1;
+/// Errors of entries, as a multiple of the difference of two runs: two standard deviations, as in samples.
+const TWICE: f64 = 2.0;
+
+/// The relative error of entries.
+fn entries_error(document: &Estimate, known: &Known) -> f64 {
+    let seconds =
+        |of: Purpose| document.runs.iter().find(|run| run.run == of).map(|run| run.seconds);
+    let both = seconds(Purpose::Counts).zip(seconds(Purpose::Samples));
+    let is_whole = both.is_some_and(|(counted, plain)| counted >= LONGER * plain);
+    match document.differs.filter(|_| is_whole) {
+        _ if known.ask.process.is_some() => ENTRIES_ERROR,
+        _ if document.deterministic != Some(false) => 0.0,
+        Some(differs) => TWICE * differs,
+        None => ENTRIES_ERROR,
+    }
+}
 
 /// Enters the program, its functions, loops and blocks.
 pub(super) fn enter<'c, 'a: 'c>(
@@ -49,7 +69,6 @@ pub(super) fn enter<'c, 'a: 'c>(
     code: Listed<'_>,
 ) -> (Context<'c>, Groups) {
     let Measured { counted, isolated, recorded: of } = measured;
-    let is_other = document.deterministic == Some(false) || known.ask.process.is_some();
     let first = known.shared.core.l1_code.map(|cache| cache.bytes());
     let footprint = match &of.tail {
         Some(tail) => Footprint::with(tail.footprint, first),
@@ -58,7 +77,7 @@ pub(super) fn enter<'c, 'a: 'c>(
     let mut context = Context {
         branches: of.recorded.branches,
         branches_wanted: of.wanted.branches,
-        entries_error: if is_other { ENTRIES_ERROR } else { 0.0 },
+        entries_error: entries_error(document, known),
         footprint,
         loads_of: of.places.clone(),
         tail: of.tail.clone(),
@@ -136,7 +155,7 @@ const NAMED: f64 = 0.01;
 /// Pieces analysed as one, or the samples of a function outside of its pieces.
 struct Placed<'a> {
     samples: f64,
-    parts: Parts,
+    parts: Sampled,
     /// [`Group::joined`].
     joined: Vec<Evidence>,
     /// Where it is, if that is one place.
@@ -149,12 +168,12 @@ const MOST: f64 = 0.5;
 
 /// The parts of several pieces together.
 fn sum(all: &[Placed]) -> Parts {
-    Parts::sum(all.iter().map(|one| (one.samples, &one.parts)))
+    Sampled::sum(all.iter().map(|one| (one.samples, &one.parts)))
 }
 
 /// Pieces that mispredicted calls join are one, at the place of most of these: how much of the cost is sampled where does
 /// not matter to their sum.
-fn joined(all: Vec<Placed>) -> Vec<Placed> {
+fn joined(all: Vec<Placed>, clock: f64) -> Vec<Placed> {
     let (mut joined, mut all): (Vec<Placed>, Vec<Placed>) =
         all.into_iter().partition(|one| !one.joined.is_empty());
     let wrong = |one: &Placed| -> f64 {
@@ -165,7 +184,7 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
         let place = first.place;
         let samples = joined.iter().map(|one| one.samples).sum();
         let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
-        let (parts, grounds) = (divide_all(&evidence), Grounds::default());
+        let (parts, grounds) = (Sampled::divided(&evidence, clock), Grounds::default());
         all.push(Placed { samples, parts, joined: Vec::new(), place, grounds });
     }
     all
@@ -175,7 +194,7 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
 fn whole(all: &[Placed]) -> Row {
     let parts = sum(all);
     let part = parts.leading();
-    let amount = |one: &Placed| one.samples * one.parts.of(part).value;
+    let amount = |one: &Placed| one.samples * one.parts.parts.of(part).value;
     let most = all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b)));
     let is_most = |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
     let grounds = most.filter(is_most).map(|one| one.grounds.clone()).unwrap_or_default();
@@ -206,7 +225,8 @@ impl Rows<'_, '_> {
                 let name = of.name.as_str();
                 let place = Place { module, name, function: start, start, is_loop: false, runs };
                 let place = Some(place);
-                let parts = Parts::unknown(Reason::given("samples outside of its known blocks"));
+                let parts =
+                    Parts::unknown(Reason::given("samples outside of its known blocks")).into();
                 let (joined, grounds) = (Vec::new(), Grounds::default());
                 own.push(Placed { samples: outside, parts, joined, place, grounds });
             }
@@ -222,7 +242,7 @@ impl Rows<'_, '_> {
         }
         all.extend(self.tail(document));
         document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
-        let all = joined(all);
+        let all = joined(all, self.context.shared.clock.error);
         // That of a process is known to the caller.
         let name = match runs {
             Runs::Command(command) => command.join(" "),
@@ -274,7 +294,8 @@ impl Rows<'_, '_> {
     /// Enters the functions with few samples each.
     fn tail(&self, document: &mut Estimate) -> Option<Placed<'_>> {
         let tail = self.context.tail.as_ref()?;
-        let parts = divide_all(&pooled::evidence(tail, self.context));
+        let clock = self.context.shared.clock.error;
+        let parts = Sampled::divided(&pooled::evidence(tail, self.context), clock);
         let (joined, grounds) = (Vec::new(), Grounds::default());
         let one = Placed { samples: tail.samples, parts, joined, place: None, grounds };
         document.functions.push(Row {

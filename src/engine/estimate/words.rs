@@ -7,7 +7,7 @@ use super::isolated::{Found, Unmeasured};
 use super::pieces::{Kind, PieceOf};
 use crate::commands::block;
 use bench::Class;
-use estimate::{Divisions, Part, Parts, Share, Source};
+use estimate::{Divisions, Dominant, Part, Parts, Share, Source};
 use report::format::percent_bounds;
 use std::path::Path;
 use tma::shell::quoted;
@@ -77,16 +77,26 @@ const ALL: f64 = 0.995;
 const NEARLY: f64 = 0.9;
 
 /// The bottleneck in a sentence or two, with what is known of why.
-pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Grounds) -> String {
-    let percent = |part: Part| {
-        let share = parts.of(part);
+pub(super) fn sentence(parts: &Parts, bottleneck: Option<Dominant>, grounds: &Grounds) -> String {
+    let of = |share: &Share| {
         let (low, high) = percent_bounds(share.low, share.high);
         match share.source {
             Source::Bounded => format!("up to {high} %"),
             _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
         }
     };
-    if let Some(part) = bottleneck {
+    let percent = |part: Part| of(parts.of(part));
+    let named = |part: Part| format!("{} {}", part.label(), percent(part));
+    if let Some(most @ (Dominant::Frontend | Dominant::Backend)) = bottleneck {
+        let all: Vec<String> = most.parts().into_iter().map(named).collect();
+        let share = of(&parts.share(most));
+        return format!(
+            "{}: {share} of its time; not decided between {}.",
+            most.label(),
+            all.join(" and ")
+        );
+    }
+    if let Some(part) = bottleneck.and_then(Dominant::part) {
         let memory = parts.memory_bound.value;
         let l1 = parts.get(Part::L1Bound).map_or(0.0, |share| share.value);
         let contended = parts.mostly_contended().map(|kind| (kind, parts.of(kind).value));
@@ -115,7 +125,6 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
     let first = largest(parts, None, |share| share.value);
     // Another part that may be the largest.
     let second = largest(parts, first, |share| share.high);
-    let named = |part: Part| format!("{} {}", part.label(), percent(part));
     if first == Some(Part::Unexplained) {
         let why = unexplained.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
         let other = second.map_or(String::new(), |part| format!("; it may be {}", named(part)));
@@ -253,7 +262,7 @@ mod tests {
             walks: Some((213.9, 52.6)),
             ..Grounds::default()
         };
-        let said = sentence(&parts, Some(Part::MemoryBound), &grounds);
+        let said = sentence(&parts, Some(Dominant::Part(Part::MemoryBound)), &grounds);
         assert!(said.contains(
             "(`mov rax,[rax]` at 0x20). Its costliest load takes 214 ns where memory takes 53"
         ));
@@ -269,7 +278,7 @@ mod tests {
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
         let core = |bound: Class, is_division| {
             let grounds = Grounds { bound: Some(bound), is_division, ..Grounds::default() };
-            sentence(&parts, Some(Part::CoreBound), &grounds)
+            sentence(&parts, Some(Dominant::Part(Part::CoreBound)), &grounds)
         };
         for (bound, is_division, why) in [
             (Class::Dependency, false, "a loop-carried dependency"),
@@ -281,6 +290,10 @@ mod tests {
             assert_eq!(core(bound, is_division), said);
         }
         let nothing = &Grounds::default();
+        assert_eq!(
+            sentence(&parts, Some(Dominant::Backend), nothing),
+            "Backend Bound: 80 % (70-85 %) of its time; not decided between Core Bound 80 % (70-85 %) and Memory Bound 0 % (0-0 %)."
+        );
         assert_eq!(
             sentence(&parts, None, nothing),
             "Undecided: Core Bound 80 % (70-85 %); 20 % (10-30 %) is unexplained."

@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use tma::Address;
 
-pub use estimate::{Node, Part, Parts, Share, Source as ShareSource};
+pub use estimate::{Dominant, Node, Part, Parts, Share, Source as ShareSource};
 
 /// Values that a piece was measured with in isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,10 @@ pub struct Estimate {
     pub program: Row,
     /// Whether two runs entered all blocks equally often, those of `other code` about so; absent where that is not known.
     pub deterministic: Option<bool>,
+    /// By how much entries of the two runs differ, relative: of all blocks, weighted by instructions, or of the one that
+    /// differs most, of those with a hundredth of the instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<f64>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
     /// The one of `notes` that says what else used the machine, if that affects the numbers; not in documents.
@@ -190,7 +194,7 @@ impl Row {
 
     /// The bottleneck; where it is undecided, the largest part.
     pub fn leading(&self) -> Part {
-        self.bottleneck.0.unwrap_or_else(|| self.parts.leading())
+        self.bottleneck.part().unwrap_or_else(|| self.parts.leading())
     }
 
     /// Where it is: `0x1140..0x1180`; empty where that is nowhere.
@@ -209,20 +213,31 @@ impl Row {
     }
 }
 
-/// The largest part of a time; none where it is not decided which that is.
+/// The largest part of a time, or node of level 1; none where it is not decided which that is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct Bottleneck(pub Option<Part>);
+pub struct Bottleneck(pub Option<Dominant>);
 
 impl Bottleneck {
-    /// As in documents: that of the part, or `undecided`.
+    /// As in documents: that of the part or node, or `undecided`.
     pub fn name(self) -> &'static str {
-        self.0.map_or("undecided", Part::name)
+        self.0.map_or("undecided", Dominant::name)
+    }
+
+    /// The part, if it is one and not all of Frontend or Backend Bound.
+    pub fn part(self) -> Option<Part> {
+        self.0.and_then(Dominant::part)
     }
 
     /// In words: `memory bound`.
     pub fn words(self) -> String {
         self.name().replace('_', " ")
+    }
+}
+
+impl From<Part> for Bottleneck {
+    fn from(part: Part) -> Self {
+        Self(Some(Dominant::Part(part)))
     }
 }
 
@@ -236,7 +251,7 @@ impl TryFrom<String> for Bottleneck {
     type Error = NoPart;
 
     fn try_from(name: String) -> Result<Self, NoPart> {
-        match Part::of(&name) {
+        match Dominant::of(&name) {
             None if !["undecided", ""].contains(&name.as_str()) => Err(NoPart(name)),
             found => Ok(Self(found)),
         }
@@ -379,11 +394,13 @@ mod tests {
             assert_eq!(from_value::<Source>(name.into()).unwrap(), source);
         }
         assert_eq!(from_value::<Source>("no evidence".into()).unwrap(), Source::Bounded);
-        for (part, name) in [(None, "undecided"), (Some(Part::MemoryBound), "memory_bound")] {
-            assert_eq!(to_value(Bottleneck(part)).unwrap(), name);
-            assert_eq!(from_value::<Bottleneck>(name.into()).unwrap(), Bottleneck(part));
+        let backend = Bottleneck(Some(Dominant::Backend));
+        let all = [Bottleneck(None), Part::MemoryBound.into(), backend];
+        for (found, name) in all.into_iter().zip(["undecided", "memory_bound", "backend_bound"]) {
+            assert_eq!(to_value(found).unwrap(), name);
+            assert_eq!(from_value::<Bottleneck>(name.into()).unwrap(), found);
         }
-        assert_eq!(Bottleneck(Some(Part::MemoryBound)).words(), "memory bound");
+        assert_eq!(Bottleneck::from(Part::MemoryBound).words(), "memory bound");
         assert!(from_value::<Bottleneck>("dram".into()).is_err());
     }
 }

@@ -62,6 +62,9 @@ pub struct Evidence {
     pub runs: Vec<Run>,
     /// Whether two runs entered all blocks equally often.
     pub deterministic: Option<bool>,
+    /// By how much entries of the two runs differ, relative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<f64>,
     /// Notes of the runs, in front of those about the numbers and after them.
     pub notes: (Vec<String>, Vec<String>),
     /// Why nothing was counted.

@@ -8,7 +8,7 @@ use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use report::documents::diff::row::{CodeDiff, CodeRow, Matched, Side};
 use report::documents::diff::{Diff, DiffRow, diff};
-use report::documents::estimate::{Bottleneck, Part};
+use report::documents::estimate::Part;
 use report::documents::{Report, Source};
 use tma::{Address, Error};
 
@@ -36,7 +36,7 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
         end: [None, None],
         matched: Matched::Name,
         time: time(name, a, b),
-        bottleneck: [Part::MemoryBound, Part::Retiring].map(|part| Some(Bottleneck(Some(part)))),
+        bottleneck: [Part::MemoryBound, Part::Retiring].map(|part| Some(part.into())),
         cycles_per_entry: [Some(212.5), Some(4.25)],
         entries: [Some(1e6), Some(1e6)],
         level1: both.map(|one| one.map(|_| [0.25, 0.0, 0.0, 0.5, 0.25])),

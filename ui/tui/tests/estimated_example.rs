@@ -56,7 +56,7 @@ fn row(
         start: place.map(|(start, _)| Address(start)),
         end: place.map(|(_, end)| Address(end)),
         share: of,
-        bottleneck: Bottleneck(bottleneck),
+        bottleneck: bottleneck.map(Bottleneck::from).unwrap_or_default(),
         parts,
         sentence: sentence.into(),
         next: "tdtool prefetch -- ./mix".into(),
@@ -108,7 +108,7 @@ pub fn estimate() -> Estimate {
         line: number,
         text: Some(text.into()),
         share,
-        bottleneck: Bottleneck(Some(Part::MemoryBound)),
+        bottleneck: Part::MemoryBound.into(),
         parts: parts(0.02, 0.1, 0.7),
         code: code.to_vec(),
     };

@@ -219,7 +219,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<TextLine> {
     let key = state.keys.key(Command::Drill);
     let next = match (row.is_one_path(), row.next.is_empty()) {
         (true, true) => format!("{key} measures it in isolation."),
-        (true, false) if row.bottleneck.0 == Some(Part::BadSpeculation) => {
+        (true, false) if row.bottleneck.part() == Some(Part::BadSpeculation) => {
             format!("`{}`; {key} measures it with its branches predicted.", row.next)
         }
         (true, false) => format!("{key} measures it in isolation; or `{}`.", row.next),

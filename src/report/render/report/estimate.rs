@@ -180,8 +180,8 @@ fn isolated(row: &Row, cycles: f64) -> String {
 
 /// The bottleneck, in short.
 fn bottleneck(row: &Row) -> String {
-    row.bottleneck.0.map_or("  undecided".to_owned(), |part| {
-        format!("  {} {:.0} %", part.label(), 100.0 * row.parts.of(part).value)
+    row.bottleneck.0.map_or("  undecided".to_owned(), |most| {
+        format!("  {} {:.0} %", most.label(), 100.0 * row.parts.share(most).value)
     })
 }
 

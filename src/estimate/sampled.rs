@@ -1,0 +1,111 @@
+//! The parts of pieces of code whose times are counted in samples of one run, each and together.
+
+use crate::divide::divide_all;
+use crate::evidence::{Evidence, Interval};
+use crate::part::Part;
+use crate::parts::Parts;
+
+/// By how much the mean of what is cut off at 0 or 1 can be off, as a share of two standard deviations: that of the
+/// positive half of a normal distribution is 0.4 of one.
+const CUT_OFF: f64 = 0.2;
+
+/// The parts of a piece of code, and what they would be if its number of samples had no error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// Its parts.
+    pub parts: Parts,
+    settled: Parts,
+}
+
+impl Sampled {
+    /// Divides the time of evidence as one. `common`: the relative error that the times of all pieces have alike, that
+    /// of the clock.
+    pub fn divided(all: &[Evidence], common: f64) -> Self {
+        let settled = |one: &Evidence| Evidence {
+            cycles: Interval::relative(one.cycles.value, common),
+            ..one.clone()
+        };
+        let settled: Vec<Evidence> = all.iter().map(settled).collect();
+        Self { parts: divide_all(all), settled: divide_all(&settled) }
+    }
+
+    /// The parts of several pieces together, each with its time. Errors of samples are independent, others add up as in
+    /// [`Parts::sum`].
+    pub fn sum<'a>(all: impl Iterator<Item = (f64, &'a Self)> + Clone) -> Parts {
+        let time: f64 = all.clone().map(|(time, _)| time).sum();
+        let parts = Parts::sum(all.clone().map(|(time, one)| (time, &one.parts)));
+        let settled = Parts::sum(all.clone().map(|(time, one)| (time, &one.settled)));
+        let sampling = |part: Part, side: fn(Interval) -> f64| {
+            let own = all.clone().map(|(own, one)| {
+                let more = side(one.parts.most(part)) - side(one.settled.most(part));
+                more.max(0.0) * own / time
+            });
+            CUT_OFF * own.clone().sum::<f64>() + own.map(|one| one.powi(2)).sum::<f64>().sqrt()
+        };
+        let narrower = |part: Part, of: Interval| {
+            let common = settled.most(part);
+            let below = common.below() + sampling(part, Interval::below);
+            let above = common.above() + sampling(part, Interval::above);
+            let (low, high) = (of.value - below, of.value + above);
+            Interval::new(of.value, low.max(of.low), high.min(of.high))
+        };
+        parts.narrowed(narrower)
+    }
+}
+
+impl From<Parts> for Sampled {
+    /// Parts that no samples change.
+    fn from(parts: Parts) -> Self {
+        Self { settled: parts.clone(), parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::Part::Retiring;
+    use crate::{BoundBy, Divisions, IDLE, Isolated, Loads, Mispredicted, Reason};
+
+    /// A loop of 100 cycles, of which half retire, as long in isolation; its samples are known within 20 %, the clock
+    /// within 4 %.
+    fn piece() -> Sampled {
+        let alone = Isolated { cycles: Interval::exact(100.0), bound: BoundBy::Core, loads: 0.0 };
+        let evidence = Evidence {
+            cycles: Interval::relative(100.0, 0.2).widened(0.04),
+            retiring: Ok(Interval::exact(50.0)),
+            mispredicted: Mispredicted::default(),
+            contention: None,
+            isolated: Ok(alone),
+            other_values: false,
+            divisions: Divisions::Absent,
+            certain: IDLE,
+            is_loop: true,
+            latency: 0.0,
+            loads: Ok(Loads::default()),
+            fetch: 0.0,
+            translation: 0.0,
+        };
+        Sampled::divided(&[evidence], 0.04)
+    }
+
+    /// By hand: each has 50 ± 10.2 %, of which the clock has 2; 100 of them ± 2 of the clock, and of samples a tenth of
+    /// 8.2, and a fifth of it as what is cut off: ± 4.5.
+    #[test]
+    fn errors_of_samples_are_independent_and_those_of_the_clock_are_not() {
+        let all = vec![piece(); 100];
+        let of = |many: usize| {
+            let sum = Sampled::sum(all[..many].iter().map(|one| (1.0, one)));
+            sum.of(Retiring).interval()
+        };
+        assert!((of(1).below() - 0.102).abs() < 0.001, "{:?}", of(1));
+        assert!((of(100).below() - 0.045).abs() < 0.001, "{:?}", of(100));
+        assert!((of(100).value - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_unknown_stays_unknown() {
+        let unknown = Sampled::from(Parts::unknown(Reason::NoTime));
+        let sum = Sampled::sum([(1.0, &unknown), (1.0, &unknown)].into_iter());
+        assert_eq!((sum.of(Retiring).low, sum.of(Retiring).high), (0.0, 1.0));
+    }
+}
