@@ -5,7 +5,7 @@ use crate::support::files::Folder;
 use crate::support::run::tdtool;
 use crate::support::shown;
 use crate::support::tools::available;
-use report::documents::estimate::{Bottleneck, Estimate, Instruction, Part, Parts, Row, Share};
+use report::documents::estimate::{Estimate, Instruction, Part, Parts, Row, Share};
 use report::documents::report_code::{FunctionRow, Sampled};
 use report::documents::{Report, Source};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub fn estimated(folder: &Folder, name: &str, ms: f64, at: u64, memory: f64) -> 
         start: Some(start.into()),
         end: Some(end.into()),
         share: 0.5,
-        bottleneck: Bottleneck(Some(if memory > 0.5 { Part::MemoryBound } else { Part::Retiring })),
+        bottleneck: if memory > 0.5 { Part::MemoryBound } else { Part::Retiring }.into(),
         parts: parts.clone(),
         ..Row::default()
     };

@@ -8,7 +8,7 @@ use crate::support::pty::Pty;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
-use report::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
+use report::documents::estimate::{Estimate, Part, Parts, Row, Share};
 use report::documents::{Report, Source};
 use std::fs;
 
@@ -40,7 +40,7 @@ fn a_saved_estimate_opens_with_its_tree() {
     let parts = Parts { memory_bound: share(0.75), retiring: share(0.25), ..Parts::default() };
     let row = |name: &str| Row {
         name: name.to_owned(),
-        bottleneck: Bottleneck(Some(Part::MemoryBound)),
+        bottleneck: Part::MemoryBound.into(),
         sentence: "Memory Bound: 75 % of its time.".to_owned(),
         parts: parts.clone(),
         ..Row::default()
