@@ -71,9 +71,15 @@ def repeated(command, seconds):
     return [*command, "--repeats", str(max(1, int(json.loads(out)["repeats"])))]
 
 
+# The parts of the nodes of level 1, which are named where their parts are not known apart.
+SUMS = {"backend_bound": ("core_bound", "memory_bound"), "frontend_bound": ("fetch_latency", "fetch_bandwidth")}
+
+
 def judged(label, found):
-    """right, undecided or WRONG."""
-    return "right" if found == label else "undecided" if found == "undecided" else "WRONG"
+    """right, level 1 (its node only), undecided or WRONG."""
+    if found in ("undecided", label):
+        return "undecided" if found == "undecided" else "right"
+    return "level 1" if label in SUMS.get(found, ()) else "WRONG"
 
 
 def system(args, folder):
@@ -251,7 +257,8 @@ def main():
                          f"{cost:.1f}", shown(row)])
             print(*body[-1], sep=" | ", flush=True, file=sys.stderr)
     table(["program", "label", "verdict", "true %", "estimated %", "cost", "/".join(PARTS)], body)
-    print(f"\nright {verdicts.count('right')}, undecided {verdicts.count('undecided')}, wrong {verdicts.count('WRONG')} of "
+    print(f"\nright {verdicts.count('right')}, at level 1 only {verdicts.count('level 1')}, undecided {verdicts.count('undecided')}, "
+          f"wrong {verdicts.count('WRONG')} of "
           f"{len(verdicts)}; shares within 7 points: {sum(one <= 0.07 for one in off)} of {len(off)}")
 
 

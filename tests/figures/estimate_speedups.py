@@ -4,7 +4,7 @@
   cargo build --release && python3 tests/figures/estimate_speedups.py
 
 Each pair of tests/figures/programs/speedups.c does the same work with a bottleneck and without. The estimate is of the first
-program; predicted is its bottleneck's share of the function with the work (of the expected part where it is undecided), removed
+program; predicted is its bottleneck's share of the function with the work (of the expected part where it is undecided, or a node of level 1), removed
 is 1 - (time of the second) / (time of the first), of the least of some interleaved runs. What takes the place of a bottleneck
 makes the removed share smaller than the predicted one.
 """
@@ -26,7 +26,7 @@ PAIRS = {
     "prefetch": ("prefetch 16 iterations ahead", "memory_bound"),
     "branchless": ("a mask instead of a random branch", "bad_speculation"),
     "accumulators": ("four sums instead of one", "core_bound"),
-    "forwarding": ("a register instead of two stores that a load waits for", "core_bound"),
+    "forwarding": ("a register instead of two stores that a load waits for", "memory_bound"),
     "divide": ("a multiplication by the reciprocal", "core_bound"),
     "interchange": ("along rows instead of columns", "memory_bound"),
     "footprint": ("bytes instead of words", "memory_bound"),
@@ -34,7 +34,7 @@ PAIRS = {
     "sorted": ("the same numbers sorted before a branch on them", "bad_speculation"),
     "list": ("an array instead of a list in random order", "memory_bound"),
     "hash": ("four coefficients of a polynomial at once", "core_bound"),
-    "sharing": ("a cache line for each thread", "unexplained"),
+    "sharing": ("a cache line for each thread", "memory_bound"),
 }
 
 
@@ -100,17 +100,18 @@ def main():
                 body.append([pair, change, f"failed: {cost}", "", f"{100 * true:.0f}", "", "", ""])
                 continue
             named = row["bottleneck"]
-            share = row["parts"][part if named == "undecided" else named]
+            is_part = named in row["parts"]
+            share = row["parts"][named if is_part else part]
             is_within = share["low"] <= true <= share["high"]
-            within += is_within and named != "undecided"
-            undecided += named == "undecided"
-            body.append([pair, change, named if named != "undecided" else f"undecided ({part})",
+            within += is_within and is_part
+            undecided += not is_part
+            body.append([pair, change, named if is_part else f"{named} ({part})",
                          f"{100 * share['value']:.0f} ({100 * share['low']:.0f}-{100 * share['high']:.0f})", f"{100 * true:.0f}",
                          f"{1 / (1 - share['value']) if share['value'] < 1 else 99:.2f}", f"{1 / (1 - true):.2f}",
                          "yes" if is_within else "NO"])
             print(*body[-1], f"cost {cost:.1f}", sep=" | ", flush=True, file=sys.stderr)
     table(["pair", "change", "bottleneck", "predicted %", "removed %", "predicted x", "measured x", "within"], body)
-    print(f"\nwithin the interval {within} of {len(body)}, undecided {undecided}")
+    print(f"\nwithin the interval {within} of {len(body)}, not decided {undecided}")
 
 
 if __name__ == "__main__":
