@@ -6,7 +6,7 @@ use crate::predictor::{Branch, Kind, Predictor, Tally, tally};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::thread::{Builder, ScopedJoinHandle};
-use tma::self_test::{Biased, Room, Rule, Rules, TargetHistory};
+use tma::self_test::{Biased, Room, Rule, Rules, Several, TargetHistory};
 
 /// Branches at the start of a burst that are not counted: the model's history is of another time.
 /// Longer than the longest history.
@@ -193,16 +193,18 @@ fn corrected(estimate: Estimate, slices: &[Tally], rules: &Rules) -> Estimate {
     };
     let times = |share: f64, factor: f64| (share * factor).min(1.0);
     let (low, high) = estimate.interval;
-    let factor = match (&rules.biased, all.called > 0, all.jumped > 0) {
-        (_, true, _) => rules.several.calls.factor(estimate.share),
-        (_, _, true) => rules.several.jumps.factor(estimate.share),
-        (Some(biased), ..) => factor(biased, &all),
+    let several = |of: &Several| (of.factor(estimate.share), of.error(estimate.share));
+    let (factor, error) = match (&rules.biased, all.called > 0, all.jumped > 0) {
+        (_, true, _) => several(&rules.several.calls),
+        (_, _, true) => several(&rules.several.jumps),
+        (Some(biased), ..) => (factor(biased, &all), 0.0),
         (None, ..) => {
             return Estimate { interval: (low, times(high, most(&all))), ..estimate };
         }
     };
-    let of = |share| times(share, factor);
-    Estimate { share: of(estimate.share), interval: (of(low), of(high)), ..estimate }
+    let of = |share, error: f64| times(share, factor * (1.0 + error));
+    let interval = (of(low, -error), of(high, error));
+    Estimate { share: of(estimate.share, 0.0), interval, ..estimate }
 }
 
 /// The ratio estimate of a share from clusters (Cochran, Sampling Techniques, 6.3 and 9A.1).
