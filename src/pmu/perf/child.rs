@@ -76,9 +76,9 @@ impl Child {
         pointers.push(std::ptr::null());
         let stdin = command.stdin.as_ref().map(Input::next).transpose()?.flatten();
         let dropped = (command.stdout == Stdout::Dropped && !is_null(libc::STDOUT_FILENO))
-            .then(drained)
+            .then(discarding)
             .transpose()
-            .map_err(failed)?;
+            .map_err(|e| Error::failed(format!("cannot start {}", name.display())).because(e))?;
         let sigchld = default_sigchld();
         // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
@@ -223,17 +223,10 @@ fn is_null(fd: RawFd) -> bool {
     null.is_ok() && nix::sys::stat::fstat(fd).map(device) == null
 }
 
-/// A pipe of which a thread reads all that is written, until its last writer has closed it.
-fn drained() -> nix::Result<OwnedFd> {
-    let (output, into) = pipe2(OFlag::O_CLOEXEC)?;
-    let drain = move || {
-        // Other threads wait for signals.
-        let _ = SigSet::all().thread_block();
-        // A failed read ends it: the writer then gets SIGPIPE, as where any reader ends.
-        let _ = std::io::copy(&mut std::fs::File::from(output), &mut std::io::sink());
-    };
-    std::thread::Builder::new().spawn(drain).map_err(|_| Errno::EAGAIN)?;
-    Ok(into)
+/// A device that discards what is written, also after this process has ended, as daemons may; and other than `/dev/null`,
+/// where some programs write nothing (GNU grep, tar).
+fn discarding() -> std::io::Result<OwnedFd> {
+    Ok(std::fs::File::options().write(true).open("/dev/zero")?.into())
 }
 
 fn is_ignored(action: &SigAction) -> bool {
