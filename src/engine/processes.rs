@@ -10,6 +10,13 @@ pub(crate) fn processor_time(pid: i32) -> Option<f64> {
     Some((user + kernel) as f64 / 100.0)
 }
 
+/// Whether a process has ended, reaped or not.
+pub(crate) fn has_ended(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let state = stat.ok().and_then(|stat| stat.rsplit_once(')')?.1.trim_start().chars().next());
+    matches!(state, None | Some('Z' | 'X'))
+}
+
 /// A number of a process, by its field of proc_pid_stat(5), from 4 on.
 fn stat(pid: i32, field: usize) -> Option<i64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -222,7 +222,7 @@ fn measured(
                 report.notes.push(why.to_owned());
             }
             (Some(_), Some(_)) => {
-                let (why, remedy) = never_sampled(&ask.target, report.duration.unwrap_or(0.0));
+                let (why, remedy) = never_sampled(ask, report.duration.unwrap_or(0.0));
                 report.notes.push(format!("nothing was estimated: {why}; {remedy}"));
             }
         }

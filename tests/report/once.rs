@@ -5,9 +5,14 @@ use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, command, ended, program, start, tdtool_reading};
+use crate::support::run::send;
+use crate::support::wait::until;
+use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 /// A loop of as many iterations as a text has, which is on standard input, or in a file that is removed then; or one
 /// without an end, of a process that writes its number to a file, or of its child.
@@ -124,4 +129,43 @@ fn of_a_process_that_waits_the_child_that_works_is_named() {
     let notes = ran.json()["notes"].to_string();
     let child = format!("-p {}", folder.read("started").trim());
     assert!(notes.contains(&child), "{child}: {notes}");
+}
+
+/// Whenever it comes, also between sampling and counting.
+#[test]
+fn a_signal_ends_the_command_of_one_run_too() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(work) = compiled(&folder, ONCE, &[]) else { return };
+    for delay in [0, 350, 500, 800] {
+        let started = folder.file(&format!("started-{delay}"));
+        let asked = ["report", "--estimate", "--duration", "0.3", "--", &work, "serve", &started];
+        let mut tool = start(&mut command(asked));
+        let serves = || std::fs::read_to_string(&started).is_ok_and(|pid| pid.ends_with('\n'));
+        until(
+            || serves() || tool.try_wait().unwrap().is_some(),
+            || "the command does not start".to_owned(),
+        );
+        std::thread::sleep(Duration::from_millis(delay));
+        if tool.try_wait().unwrap().is_none() {
+            send(&tool, Signal::SIGTERM);
+        }
+        let ran = ended(tool);
+        let pid = std::fs::read_to_string(&started).unwrap_or_default();
+        need!(!pid.is_empty(), ran.stderr);
+        assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists(), "{delay} ms: it goes on");
+        let is_ended = ran.code() == Some(143) || ran.status.signal().is_some();
+        assert!(is_ended || ran.code() == Some(0), "{delay} ms: {:?} {}", ran.code(), ran.stderr);
+        assert!(ran.stderr.contains("serve"), "{delay} ms: its report is missing: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_command_that_ends_before_its_duration_is_said_to() {
+    let _busy = busy();
+    for command in [&["true"][..], &["sleep", "0.2"]] {
+        let ran = report(&[&["--estimate", "--duration", "60", "--"], command].concat());
+        assert!(ran.stderr.contains("ended"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("without --duration"), "{}", ran.stderr);
+    }
 }

@@ -59,7 +59,8 @@ mod windows;
 mod words;
 
 use crate::core_model::CoreModel;
-use crate::processes::working_child;
+use crate::hot::hottest::AGAIN;
+use crate::processes::{has_ended, working_child};
 pub use crate::steps::{Callback, Step};
 use crate::steps::{Left, cost_of_process};
 pub use ask::EstimateAsk;
@@ -82,6 +83,7 @@ use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
 use report::documents::evidence::Evidence;
 use report::documents::{Purpose, Report};
+use report::format::seconds;
 use rows::evaluate;
 use schedule::{Alone, isolation};
 use std::time::Duration;
@@ -146,9 +148,15 @@ pub fn estimate(
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
         Err(error) => {
-            document.notes.push(error.to_string());
-            early(&shared, &document, profile, error.what());
-            return Ok((without(document, &found, error.what()), None));
+            let ended = ask.process.filter(|(pid, _)| has_ended(*pid)).map(|_| {
+                let sampled = seconds(sampled);
+                format!("it ended after {sampled} of sampling, before its entries were counted")
+            });
+            let note = ended.as_ref().map_or(error.to_string(), |why| format!("{why}; {AGAIN}"));
+            document.notes.push(note);
+            let why = ended.as_deref().unwrap_or(error.what());
+            early(&shared, &document, profile, why);
+            return Ok((without(document, &found, why), None));
         }
     };
     if further.interrupted.is_some() {

@@ -1,7 +1,7 @@
 //! The functions that hold most of the samples of a command, to be analysed in further runs.
 
 use super::Temporary;
-use crate::processes::working_child;
+use crate::processes::{has_ended, working_child};
 use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
 use pmu::Target;
@@ -87,22 +87,29 @@ impl Hottest {
 }
 
 /// Why no sample was taken in this many seconds, and the remedy.
-pub(crate) fn never_sampled(target: &Target, seconds: f64) -> (String, String) {
-    let child = match target {
-        Target::Process(pid) => working_child(*pid),
+pub(crate) fn never_sampled(ask: &LiveAsk, seconds: f64) -> (String, String) {
+    let child = || match ask.target {
+        Target::Process(pid) => working_child(pid),
         _ => None,
     };
-    match target {
+    match ask.target {
         Target::Command => (
             format!("the command ended after {seconds:.3} s, before its first sample"),
             "give it more to do".to_owned(),
         ),
+        Target::Process(pid) if has_ended(pid) => {
+            (format!("it ended after {seconds:.3} s, before its first sample"), AGAIN.to_owned())
+        }
         _ => (
             format!("nothing of it ran in a window of {seconds:.1} s"),
-            child.unwrap_or_else(|| "try again while it works, or longer: --duration N".to_owned()),
+            child()
+                .unwrap_or_else(|| "try again while it works, or longer: --duration N".to_owned()),
         ),
     }
 }
+
+/// What to do where the command of one run has ended before it was measured.
+pub(crate) const AGAIN: &str = "without --duration a command runs again for each measurement";
 
 /// Runs and samples the command of `ask`: which functions hold `share` of the samples, 0 to 1.
 ///
@@ -131,7 +138,7 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
         return Err(unknown().because(why).hint(named));
     }
     if !session::has_samples(path)? {
-        let (why, remedy) = never_sampled(&ask.target, found.seconds);
+        let (why, remedy) = never_sampled(ask, found.seconds);
         return Err(match ask.target {
             Target::Command => unknown().because(why).hint(format!("{remedy}, or {named}")),
             _ => unknown().because(why).hint(remedy),

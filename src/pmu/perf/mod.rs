@@ -48,6 +48,6 @@ pub use measure::{blocked, check, measure, measure_with, measure_with_hooks};
 pub use place::code;
 pub use run::{Attachment, NoHooks, RunHooks};
 pub use sampled::{FORMAT_LOST, Opening, Rate, Ring, Sampled, SampledTasks};
-pub use signals::Signals;
+pub use signals::{HeldSignals, Signals};
 pub use software::{DUMMY, software};
 pub use trace::{Resume, Stop, release, resume, seize, stop};

@@ -11,7 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU16, Ordering};
 use std::time::Duration;
 use tma::error::{Error, Result};
 
@@ -23,28 +23,102 @@ const NOTICE: Duration = Duration::from_millis(20);
 
 /// Where the handler writes; -1 while no measurement runs.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
+/// A signal that came between measurements, as its two bytes in the pipe; 0 is none.
+static HELD: AtomicU16 = AtomicU16::new(0);
 
 /// Catches the ending signals until dropped. One at a time in a process.
 pub struct Signals {
     reader: OwnedFd,
     /// Open for the handler.
-    _writer: OwnedFd,
+    writer: OwnedFd,
     old: Vec<(Signal, SigAction)>,
 }
 
-/// Writes the signal, and whether the kernel (the terminal driver) sent it, to the pipe.
-extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+/// The signal, and whether the kernel (the terminal driver) sent it.
+///
+/// # Safety
+/// `info` is null, or what the kernel passed to a handler with SA_SIGINFO.
+unsafe fn bytes_of(number: libc::c_int, info: *const libc::siginfo_t) -> [u8; 2] {
     // `SI_KERNEL` of asm-generic/siginfo.h: sent to the foreground group by the terminal.
     const SI_KERNEL: libc::c_int = 0x80;
+    // SAFETY: as the caller says.
+    let from_kernel = unsafe { !info.is_null() && (*info).si_code == SI_KERNEL };
+    [number as u8, u8::from(from_kernel)]
+}
+
+/// Writes the signal to the pipe.
+extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo; errno is this thread's own.
-    let (from_kernel, errno) =
-        unsafe { (!info.is_null() && (*info).si_code == SI_KERNEL, libc::__errno_location()) };
-    let bytes = [number as u8, u8::from(from_kernel)];
+    let (bytes, errno) = unsafe { (bytes_of(number, info), libc::__errno_location()) };
     // SAFETY: write is async-signal-safe, the pipe does not block, and errno is restored.
     unsafe {
         let saved = *errno;
         libc::write(PIPE.load(Ordering::Relaxed), bytes.as_ptr().cast(), bytes.len());
         *errno = saved;
+    }
+}
+
+/// Keeps it for the next measurement.
+extern "C" fn hold(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo.
+    let bytes = unsafe { bytes_of(number, info) };
+    HELD.store(u16::from_ne_bytes(bytes), Ordering::SeqCst);
+}
+
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Sets the action of the ending signals, but for those that are ignored (nohup); and what they were.
+///
+/// # Safety
+/// `handler` is async-signal-safe.
+unsafe fn handle(handler: Handler) -> nix::Result<Vec<(Signal, SigAction)>> {
+    let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
+    let action = SigAction::new(SigHandler::SigAction(handler), flags, SigSet::empty());
+    let one = |signal| {
+        // SAFETY: as the caller says.
+        let old = unsafe { sigaction(signal, &action) }?;
+        if matches!(old.handler(), SigHandler::SigIgn) {
+            // SAFETY: restores the previous action.
+            let _ = unsafe { sigaction(signal, &old) };
+        }
+        Ok((signal, old))
+    };
+    ENDING.into_iter().map(one).collect()
+}
+
+/// Restores actions.
+fn restore(old: &[(Signal, SigAction)]) {
+    for (signal, old) in old {
+        // SAFETY: restores the previous action.
+        let _ = unsafe { sigaction(*signal, old) };
+    }
+}
+
+/// While it exists, an ending signal that comes between measurements interrupts the next one.
+pub struct HeldSignals(Vec<(Signal, SigAction)>);
+
+impl HeldSignals {
+    /// Starts, before any measurement catches them.
+    ///
+    /// # Errors
+    /// The actions of signals cannot be set.
+    pub fn start() -> Result<Self> {
+        HELD.store(0, Ordering::SeqCst);
+        // SAFETY: the handler only stores a number.
+        let old = unsafe { handle(hold) };
+        old.map(Self).map_err(|e| Error::failed("cannot catch signals").because(e.desc()))
+    }
+
+    /// The signal that came after the last measurement.
+    pub fn end(self) -> Option<i32> {
+        let [signal, _] = HELD.swap(0, Ordering::SeqCst).to_ne_bytes();
+        (signal > 0).then_some(i32::from(signal))
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        restore(&self.0);
     }
 }
 
@@ -60,17 +134,12 @@ impl Signals {
         {
             return Err(Error::failed("another measurement is running in this process"));
         }
-        let mut signals = Self { reader, _writer: writer, old: Vec::new() };
-        let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
-        let action = SigAction::new(SigHandler::SigAction(note), flags, SigSet::empty());
-        for signal in ENDING {
-            // SAFETY: the handler only calls write.
-            let old = unsafe { sigaction(signal, &action) }.map_err(failed)?;
-            signals.old.push((signal, old));
-            if matches!(old.handler(), SigHandler::SigIgn) {
-                // SAFETY: restores the previous action.
-                let _ = unsafe { sigaction(signal, &old) };
-            }
+        let mut signals = Self { reader, writer, old: Vec::new() };
+        // SAFETY: the handler only calls write.
+        signals.old = unsafe { handle(note) }.map_err(failed)?;
+        let held = HELD.swap(0, Ordering::SeqCst);
+        if held != 0 {
+            nix::unistd::write(&signals.writer, &held.to_ne_bytes()).map_err(failed)?;
         }
         Ok(signals)
     }
@@ -144,10 +213,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for (signal, old) in &self.old {
-            // SAFETY: restores the previous action.
-            let _ = unsafe { sigaction(*signal, old) };
-        }
+        restore(&self.old);
         PIPE.store(-1, Ordering::SeqCst);
     }
 }

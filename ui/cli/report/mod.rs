@@ -173,9 +173,15 @@ fn of_measurement(
         progress.show(done, all);
     };
     let of = Measured { machine, library, ask: &ask, code };
-    let mut outcome = of_live(of, &mut on_update, show_progress)?;
+    let outcome = of_live(of, &mut on_update, show_progress);
+    let mut outcome = outcome.map_err(|error| match &one_run {
+        Some(run) => run.explained(error),
+        None => error,
+    })?;
     drop(clock);
-    outcome.exit = outcome.exit.or(one_run.and_then(OneRun::end));
+    let (exit, signal) = one_run.map_or((None, None), OneRun::end);
+    outcome.exit = outcome.exit.or(exit);
+    outcome.interrupted = outcome.interrupted.or(signal);
     if !args.stacks_only() {
         if !destination.is_read_here() {
             note_blocked(&outcome);
