@@ -26,12 +26,12 @@ pub(super) fn contending(of: count::Contention) -> Contending {
     }
 }
 
-/// The kind of most recorded accesses of code to lines that threads contend for; none if it has none.
+/// The kind of most recorded accesses of code to lines that threads contend for, and its share of these; none if it has none.
 pub(super) fn kind(
     lines: &[ContendedLine],
     module: &str,
     code: &[Range<u64>],
-) -> Option<count::Contention> {
+) -> Option<(count::Contention, f64)> {
     let mut all: BTreeMap<count::Contention, u64> = BTreeMap::new();
     for line in lines {
         let is_own = |at: u64| code.iter().any(|range| range.contains(&at));
@@ -39,7 +39,9 @@ pub(super) fn kind(
         let own: u64 = own.map(|of| of.recorded).sum();
         *all.entry(line.contention).or_default() += own;
     }
-    all.into_iter().filter(|(_, own)| *own > 0).max_by_key(|(_, own)| *own).map(|(kind, _)| kind)
+    let sum: u64 = all.values().sum();
+    let (kind, own) = all.into_iter().max_by_key(|(_, own)| *own).filter(|(_, own)| *own > 0)?;
+    Some((kind, own as f64 / sum as f64))
 }
 
 /// The code whose samples may be of contention in a piece: a loop, or as a sample is often taken in the block after the
@@ -112,8 +114,8 @@ mod tests {
             line(count::Contention::LockLatency, 0x18, 7),
         ];
         let of = |module, range| kind(&lines, module, &[range]);
-        assert_eq!(of("a", 0x10..0x18), Some(count::Contention::FalseSharing));
-        assert_eq!(of("a", 0x10..0x20), Some(count::Contention::LockLatency));
+        assert_eq!(of("a", 0x10..0x18), Some((count::Contention::FalseSharing, 1.0)));
+        assert_eq!(of("a", 0x10..0x20), Some((count::Contention::LockLatency, 7.0 / 12.0)));
         assert_eq!((of("a", 0x20..0x30), of("b", 0x10..0x20)), (None, None));
     }
 

@@ -5,8 +5,9 @@ use super::evidence::Context;
 use super::known::Known;
 use super::pieces::Function;
 use estimate::{Part, Parts};
-use report::documents::count::{ContendedLine, Count};
+use report::documents::count::{ContendedLine, Contention, Count};
 use report::format::seconds;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tma::text::several;
 
@@ -59,5 +60,21 @@ pub(super) fn notes(context: &Context, kernel: f64) -> Vec<String> {
             100.0 * less / task
         )
     });
-    unknown.into_iter().chain(waits).collect()
+    unknown.into_iter().chain(waits).chain(several_kinds(context)).collect()
+}
+
+/// The functions that contend for lines in several ways.
+fn several_kinds(context: &Context) -> Option<String> {
+    let mut kinds: BTreeMap<&str, BTreeSet<Contention>> = BTreeMap::new();
+    for line in &context.counted.count.contended_lines {
+        for access in &line.accesses {
+            kinds.entry(&access.function).or_default().insert(line.contention);
+        }
+    }
+    let names: Vec<&str> =
+        kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(name, _)| name).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("of lines that {names} contends for in several ways, all time is that of the most frequent one")
+    })
 }

@@ -131,14 +131,17 @@ impl<'a> Context<'a> {
     /// lines.
     fn contention(&self, at: PieceOf, cycles: Interval) -> Option<Option<Contention>> {
         let lines = &self.counted.count.contended_lines;
-        let Some(kind) = compared::kind(lines, &at.function.module, &compared::around(at)) else {
+        let Some((kind, share)) = compared::kind(lines, &at.function.module, &compared::around(at))
+        else {
             return Some(None);
         };
         let run = self.pinned.as_ref().filter(|run| run.failed.is_none())?;
         let samples = compared::samples(run, at.function, &at.piece.blocks);
         let all = run.task * self.shared.clock.ghz * 1e9;
         let found = compared::cost(cycles, run, (all, self.entries_error), samples);
-        Some(found.map(|cycles| Contention { cycles, by: compared::contending(kind) }))
+        // Lines of other kinds may cost more than their share of the recorded accesses.
+        let own = |cycles: Interval| Interval::new(cycles.value, share * cycles.low, cycles.high);
+        Some(found.map(|all| Contention { cycles: own(all), by: compared::contending(kind) }))
     }
 
     fn loads(&self, at: PieceOf, is_loop: bool) -> Result<Loads, NoLoads> {

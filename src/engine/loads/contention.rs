@@ -14,10 +14,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tma::Address;
 
-/// Most lines that are shown.
-const LINES: usize = 16;
+/// Most lines that are kept.
+const LINES: usize = 64;
 /// Most accesses of a line.
-const ACCESSES: usize = 16;
+const ACCESSES: usize = 64;
 
 /// The lines; `of` has the sites of the observed instructions.
 pub(super) fn lines(
