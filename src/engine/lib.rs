@@ -38,7 +38,8 @@
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`measured`] | facts of this core that were measured on it |
-//! | [`steps`] | further runs step by step, with the time that is left; records of single instructions in them |
+//! | [`steps`] | further runs step by step; records of single instructions in them |
+//! | [`left`] | further runs that are left, and what they take |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
@@ -58,6 +59,7 @@ pub mod function_name;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;
+pub mod left;
 mod loads;
 mod loop_path;
 pub mod measured;

@@ -73,6 +73,24 @@ int main(int count, char **arguments) { return dependent(count, atol(arguments[1
 "#;
 
 #[test]
+fn without_a_budget_only_the_counts_are_made_and_the_rest_is_named() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, DEPENDENT, &[]) else { return };
+    let ran =
+        report(&["--estimate", "--budget", "0", "--format", "json", "--", &program, "400000000"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    let document = ran.json();
+    need!(document["source"] == "no_pmu", "this machine has a PMU");
+    let runs = document["estimate"]["runs"].as_array().expect("runs");
+    let names: Vec<&str> = runs.iter().filter_map(|run| run["run"].as_str()).collect();
+    assert_eq!(names, ["samples", "counts"]);
+    let notes = document["estimate"]["notes"].to_string();
+    assert!(notes.contains("--budget: counts again"), "{notes}");
+    is_sound(&document["estimate"]["program"]);
+}
+
+#[test]
 fn the_parts_of_every_row_sum_to_the_whole() {
     let _busy = busy();
     let folder = Folder::new();

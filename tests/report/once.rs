@@ -4,8 +4,8 @@
 use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
-use crate::support::run::{Ran, command, ended, program, start, tdtool_reading};
 use crate::support::run::send;
+use crate::support::run::{Ran, command, ended, program, start, tdtool_reading};
 use crate::support::wait::until;
 use nix::sys::signal::Signal;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Next steps: at most three commands, each of which runs as it is.
 
 use crate::commands::{block, is_here};
-use crate::steps::{brief_cost, cost_of_process};
+use crate::left::{brief_cost, cost_of_process};
 use crate::topdown::{LiveAsk, options};
 use estimate::Part;
 use pmu::Target;

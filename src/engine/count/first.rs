@@ -3,9 +3,10 @@
 use super::ask::{self, CountAsk};
 use super::choice::{self, Chosen, chosen};
 use super::rows::{Steps, enter, refused};
+use crate::left::Left;
 use crate::loads::{Loads, loads};
 use crate::processes::processor_time;
-use crate::steps::{Left, Subject};
+use crate::steps::Subject;
 use crate::{mispredicted, values};
 use pmu::Command;
 use pmu::perf::{Child, Signals};

@@ -4,7 +4,8 @@
 use super::few::{self, Few};
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
-use crate::steps::{Callback, Left, Step, Times};
+use crate::left::{Left, Times};
+use crate::steps::{Callback, Step};
 use crate::tested;
 use bench::{BlockMeasurer, Options};
 use estimate::Interval;
@@ -19,7 +20,7 @@ use profile::hot::Profile;
 use report::documents::estimate::Estimate;
 use report::documents::evidence::Evidence;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tma::self_test::Seen;
 use tma::{Core, Error, Result};
 
@@ -38,6 +39,8 @@ pub struct EstimateAsk {
     pub so_far: Option<Callback<Estimate>>,
     /// Called with the evidence that it was computed from.
     pub keep: Option<Callback<Evidence>>,
+    /// How long further runs and measurements may take; the one that is under way then is not ended.
+    pub budget: Option<Duration>,
     /// From when on other processes would disturb it; `None` for saved evidence.
     pub since: Option<Moment>,
 }
@@ -204,12 +207,39 @@ pub(super) struct Progress<'a> {
     /// What follows the counts, but for isolated measurements.
     pub planned: Left,
     number: usize,
+    begin: Instant,
+    unmade: Vec<&'static str>,
 }
 
 impl<'a> Progress<'a> {
     /// None has begun.
     pub fn new(ask: &'a EstimateAsk, plain: f64) -> Self {
-        Self { ask, times: Times::of(plain), planned: Left::default(), number: 0 }
+        Self {
+            ask,
+            times: Times::of(plain),
+            planned: Left::default(),
+            number: 0,
+            begin: Instant::now(),
+            unmade: Vec::new(),
+        }
+    }
+
+    /// Time that is left of the budget.
+    pub fn budget(&self) -> Duration {
+        self.ask.budget.map_or(Duration::MAX, |all| all.saturating_sub(self.begin.elapsed()))
+    }
+
+    /// Whether runs are needed, and the budget is enough for them.
+    pub fn is_due(&mut self, of: Left, name: &'static str) -> bool {
+        let is_due = of.seconds(self.times) <= self.budget().as_secs_f64();
+        self.unmade.extend((of.runs() > 0 && !is_due).then_some(name));
+        of.runs() > 0 && is_due
+    }
+
+    /// The runs that the budget left no time for.
+    pub fn unmade(&self) -> Option<String> {
+        let unmade = self.unmade.join(", ");
+        (!unmade.is_empty()).then(|| format!("not made within --budget: {unmade}"))
     }
 
     /// A step begins; `left` is what is left with it.

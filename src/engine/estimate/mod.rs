@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `ask` | the question, hot functions, width and clock; steps, signals |
 //! | `further` | further runs of the command, and their counts |
+//! | `expected` | which further runs there will be, and what they take |
 //! | `unlike` | whether the counted run did what the sampled one did |
 //! | `windows` | how windows are spread over a run |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
@@ -37,6 +38,7 @@ mod compared;
 mod contended;
 mod division;
 mod evidence;
+mod expected;
 mod few;
 mod footprint;
 mod further;
@@ -60,12 +62,13 @@ mod words;
 
 use crate::core_model::CoreModel;
 use crate::hot::hottest::AGAIN;
+use crate::left::{Left, cost_of_process};
 use crate::processes::{has_ended, working_child};
 pub use crate::steps::{Callback, Step};
-use crate::steps::{Left, cost_of_process};
 pub use ask::EstimateAsk;
 use ask::{Clock, Functions, Progress, Shared, choose, clock, interruptible, width};
 use evidence::Context;
+use expected::counting;
 use further::{Counted, Further};
 use isa::deps::Analyser;
 use isa::latency::Latencies;
@@ -86,7 +89,7 @@ use report::documents::{Purpose, Report};
 use report::format::seconds;
 use rows::evaluate;
 use schedule::{Alone, isolation};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tail::Pooled;
 use tma::{Error, Result};
 use unlike::Unlike;
@@ -116,9 +119,6 @@ pub fn estimate(
     let window = ask.process.map(|(_, window)| window);
     let plain = window.map_or(sampled, |window| window.as_secs_f64());
     let mut progress = Progress::new(ask, plain);
-    let counts = Left { counts: 1, ..Left::default() };
-    let cost = window.map_or_else(|| counting(&progress), cost_of_process);
-    progress.plan(&cost, counts);
     let signals = Signals::catch()?;
     let mut document = Estimate::default();
     document.runs.push(Run { run: Purpose::Samples, seconds: sampled });
@@ -131,6 +131,11 @@ pub fn estimate(
     let parallel = parallel.filter(|_| ask.process.is_none());
     let found = choose(profile, exit, sampled);
     let found = Functions { parallel, ..found };
+    progress.times.at_once = parallel.is_some();
+    progress.times.task = task.map_or(plain, |ms| ms / 1e3);
+    let counts = Left { counts: 1, ..Left::default() };
+    let cost = window.map_or_else(|| counting(progress.times, &found), cost_of_process);
+    progress.plan(&cost, counts);
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);
     let samples = found.hot.samples;
@@ -145,6 +150,7 @@ pub fn estimate(
         keep_early(&known, report, document, profile, why);
     };
     progress.begin("counts", counts);
+    let begun = Instant::now();
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
         Err(error) => {
@@ -187,7 +193,7 @@ pub fn estimate(
     let tail = pooled.as_ref().map(|pooled| pooled.counted(&functions, &context, &ask.model));
     let (pooled, functions) = (pooled.as_ref(), functions.as_slice());
     let known = Known { shared: &shared, found: &found, functions, pooled, command, name, ask };
-    progress.times.counted = further.seconds_of(Purpose::Counts);
+    progress.times = known.measured(progress.times, &further, begun.elapsed());
     progress.planned = known.planned(&further, &counted, progress.times);
     let mut shown = Shown::new(ask.so_far.clone());
     let mut none = Recorded { tail, ..Recorded::default() };
@@ -199,7 +205,7 @@ pub fn estimate(
     })?;
     let Alone { measured: isolated, own, interrupted } = alone;
     if let (Some(pooled), Some(tail)) = (pooled, &mut none.tail) {
-        let most = Duration::from_secs_f64(plain).max(schedule::TIME);
+        let most = Duration::from_secs_f64(plain).max(schedule::TIME).min(progress.budget());
         progress.begin_apart(pooled::MEASURING, progress.planned);
         interruptible(further.signals(), |interrupt| {
             pooled.measure(tail, &ask.model, most, interrupt)
@@ -245,11 +251,6 @@ pub fn estimate(
     }
     progress.end();
     Ok((document, further.interrupted))
-}
-
-/// The first run of a command, with what it takes.
-fn counting(progress: &Progress) -> String {
-    format!("first a run that counts, about {:.0} s", progress.times.counted.ceil())
 }
 
 /// The least share that is not shown as 0 %.

@@ -5,6 +5,7 @@ use super::ask::Progress;
 use super::callees;
 use super::contended;
 use super::evidence::Context;
+use super::expected::MOST;
 use super::further::{Counted, Further, Wanted};
 use super::groups::{Waits, divide_calls, group_time};
 use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
@@ -14,7 +15,8 @@ use super::pooled::evidence;
 use super::rows;
 use super::tail::Pooled;
 use super::windows::spread;
-use crate::steps::{Left, Places, Times};
+use crate::left::{Left, Times};
+use crate::steps::Places;
 use estimate::{Part, divide_all};
 use profile::hot::Profile;
 use report::documents::Purpose;
@@ -28,17 +30,6 @@ use tma::Result;
 
 /// Share of the time that is worth a run: mispredictions may take it, or it is unexplained without loads.
 const WORTH: f64 = 0.02;
-
-/// Time of further runs at most, about, as a multiple of the first.
-const MOST: f64 = 8.0;
-/// The same with counts again, which decide on no part, where the first run took longer than so many seconds.
-const MOST_AGAIN: f64 = 3.0;
-const SHORT: f64 = 2.0;
-
-/// Seconds of further runs at most, about, with counts again.
-fn most(plain: f64) -> f64 {
-    plain * if plain > SHORT { MOST_AGAIN } else { MOST }
-}
 
 /// Share of that for which runs with loads are planned, as the cost of probes is known roughly.
 const PLANNED: f64 = 0.95;
@@ -72,18 +63,6 @@ impl Known<'_> {
         document
     }
 
-    /// What follows the counts, as far as they show it.
-    pub fn planned(&self, further: &Further, counted: &Counted, times: Times) -> Left {
-        let branches = self.branches(counted);
-        let is_command = self.ask.process.is_none();
-        let windows = is_command && further.is_one_process() && spread(times.plain, 1).is_some();
-        let pinned = self.found.parallel.is_some() && further.is_one_process();
-        let left = Left { branches, loads: true, windows, pinned, ..Left::default() };
-        let again = Left { counts: 1, ..left };
-        let all = again.seconds(times) + times.counted;
-        if is_command && all <= most(times.plain) { again } else { left }
-    }
-
     /// Records branches, then loads where something is still unexplained, and counts once more if there is time for
     /// that. `after` each run it is called with what was recorded until then.
     pub fn record(
@@ -95,25 +74,38 @@ impl Known<'_> {
         tail: Option<Tail>,
         after: &mut dyn FnMut(&Further, &Recorded),
     ) -> Recorded {
-        let Times { plain, counted } = progress.times;
+        let Times { plain, counted, .. } = progress.times;
         let mut noted = |done: Result<()>| {
             let error = done.err().map(|error| error.to_string());
             document.notes.extend(error.clone());
             error.is_none()
         };
-        let mut left = progress.planned;
+        let mut left = self.decided(progress.times, further, isolated, tail.clone());
         let mut of = Recorded { tail, ..Recorded::default() };
         after(further, &of);
         of.wanted = Wanted { branches: left.branches, loads: true };
-        if left.windows && !further.is_interrupted() {
+        if left.runs() > 0 && !further.is_interrupted() {
+            progress.plan(&left.words(progress.times), left);
+        }
+        let kinds = Left { pinned: false, counts: 0, ..left };
+        let in_windows = left.windows && !further.is_interrupted();
+        left.windows = false;
+        if in_windows && progress.is_due(kinds, "branches and loads in windows") {
             noted(self.in_windows(further, isolated, &mut of, &mut || {
-                progress.begin("branches and loads in windows", left);
+                progress.begin("branches and loads in windows", Left { windows: true, ..left });
             }));
             self.pool(&mut of, further);
             after(further, &of);
-            left.windows = false;
+            left.branches &= !of.recorded.branches;
+            left.loads &= of.wanted.loads && !of.recorded.loads;
+            left = self.with_again(left, progress.times, further.seconds());
+            if left.branches || left.loads {
+                let words = left.words(progress.times);
+                progress.plan(&format!("windows missed some code: {words}"), left);
+            }
         }
-        if of.wanted.branches && !of.recorded.branches && !further.is_interrupted() {
+        let branches = Left { branches: left.branches, ..Left::default() };
+        if !further.is_interrupted() && progress.is_due(branches, "branches") {
             progress.begin("branches", left);
             let done = noted(further.branches(self.ask, self.branched()));
             of.recorded.branches = done && !further.is_interrupted();
@@ -129,7 +121,8 @@ impl Known<'_> {
             of.wanted.loads = !of.is_explained && !found.places.is_empty();
             (of.places, is_part) = (found.places, found.is_part && !of.is_explained);
         }
-        if of.wanted.loads && !of.recorded.loads && !further.is_interrupted() {
+        let loads = Left { loads: of.wanted.loads && !of.recorded.loads, ..Left::default() };
+        if !further.is_interrupted() && progress.is_due(loads, "loads") {
             progress.begin("loads", left);
             of.recorded.loads =
                 noted(further.loads(of.places.clone())) && !further.is_interrupted();
@@ -138,7 +131,8 @@ impl Known<'_> {
         }
         left.loads = false;
         let contends = contended::share(self, further.counts()) > WORTH;
-        if left.pinned && contends && !further.is_interrupted() {
+        let pinned = Left { pinned: left.pinned && contends, ..Left::default() };
+        if !further.is_interrupted() && progress.is_due(pinned, "samples on one CPU") {
             progress.begin("samples on one CPU", left);
             of.pinned = self.found.parallel.map(|of| further.pinned(self.ask, of));
             after(further, &of);
@@ -147,10 +141,12 @@ impl Known<'_> {
         if is_part {
             document.notes.push(PART.to_owned());
         }
-        left = Left { loads: false, counts: 1, ..left };
+        // As it was announced.
+        let is_long = left.counts == 0;
+        left = Left { counts: 1, ..left };
         let has_runs = self.ask.process.is_none() && !further.is_interrupted();
-        if has_runs && further.seconds() + counted > most(plain) {
-            document.notes.push(NOT_REPEATED.to_owned());
+        if has_runs && (is_long || !progress.is_due(left, "counts again")) {
+            document.notes.extend(is_long.then(|| NOT_REPEATED.to_owned()));
         } else if has_runs {
             progress.begin("counts again", left);
             match further.repeated() {
@@ -161,7 +157,32 @@ impl Known<'_> {
                 Err(error) => document.notes.push(error.to_string()),
             }
         }
+        document.notes.extend(progress.unmade());
         of
+    }
+
+    /// What follows the measurements in isolation.
+    fn decided(
+        &self,
+        times: Times,
+        further: &Further,
+        isolated: &Isolations,
+        tail: Option<Tail>,
+    ) -> Left {
+        let planned = self.planned(further, times);
+        let wanted = Wanted { branches: planned.branches, loads: true };
+        let of = Recorded { tail, wanted, ..Recorded::default() };
+        let Times { plain, counted, .. } = times;
+        let most = match planned.windows {
+            true => f64::INFINITY,
+            false => PLANNED * MOST * plain - further.seconds(),
+        };
+        let found = self.unexplained(further, &of, isolated, Time { plain, counted, most });
+        let loads = found.share > WORTH && !found.places.is_empty();
+        // Only loads show whether threads contend.
+        let pinned = planned.pinned && loads;
+        let left = Left { loads, pinned, is_open: false, ..planned };
+        self.with_again(left, times, further.seconds())
     }
 
     /// Records branches and loads in windows of one run, as far as they are wanted; `begin` is called before.
@@ -216,7 +237,7 @@ impl Known<'_> {
     }
 
     /// Whether mispredictions can matter.
-    fn branches(&self, counted: &Counted) -> bool {
+    pub(super) fn branches(&self, counted: &Counted) -> bool {
         let context = Context::new(self.shared, counted);
         let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
         let all = all as f64 + self.pooled.map_or(0.0, |pooled| pooled.samples);

@@ -62,6 +62,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         progress: Callback::new(|_| ()),
         so_far: None,
         keep: None,
+        budget: None,
         since: None,
     };
     let mut document = Estimate {

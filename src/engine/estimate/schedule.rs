@@ -8,7 +8,8 @@ use super::pieces::{Function, Kind, Piece, PieceOf};
 use crate::block::Measurer;
 use crate::captured::{Snapshot, Subject, apply, of_command};
 use crate::core_model::CoreModel;
-use crate::steps::Left;
+use crate::hot::hottest::Hottest;
+use crate::left::Left;
 use bench::Options;
 use estimate::{Isolated, Reason};
 use isa::code::Block;
@@ -59,7 +60,7 @@ pub(super) fn isolation(
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
-    let most = TIME.max(Duration::from_secs_f64(seconds));
+    let most = TIME.max(Duration::from_secs_f64(seconds)).min(progress.budget());
     let (mut measured, mut interrupted) = (Isolations::new(), 0);
     let planned = progress.planned;
     let is_hot = |(at, piece): &(usize, usize)| {
@@ -115,6 +116,15 @@ pub(super) fn isolation(
         after(&measured);
     }
     Ok(Alone { measured, own, interrupted })
+}
+
+/// About how many pieces are measured, and explained, before counts say where loops are.
+pub(super) fn number(hot: &Hottest) -> (usize, usize) {
+    let number = |share: f64| {
+        let blocks = hot.functions.iter().flat_map(|one| &one.blocks);
+        blocks.filter(|(_, own)| *own as f64 >= share * hot.samples as f64).count()
+    };
+    (number(LEAST), number(EXPLAINED))
 }
 
 /// The pieces to measure, hottest first: function and piece.

@@ -186,6 +186,9 @@ impl ReportArgs {
             ));
         }
         self.measure.check()?;
+        if self.code.budget.is_some_and(|seconds| !(0.0..1e9).contains(&seconds)) {
+            return Err(usage("--budget takes seconds, 0 or more", "for example --budget 30"));
+        }
         let live = self.measure.targets() > 0;
         let import = !self.files().is_empty();
         if import && (live || !self.command.is_empty()) {

@@ -141,7 +141,8 @@ fn of_measurement(
         let evidence = args.code.evidence.as_ref();
         let keep = evidence.map(|path| keep_in(path, args.code.redact, &not_kept));
         let own = estimate_ask(settings, &estimated(&ask)?)?;
-        code.estimate = Some(EstimateAsk { keep, ..own });
+        let budget = args.code.budget.map(Duration::from_secs_f64);
+        code.estimate = Some(EstimateAsk { keep, budget, ..own });
     }
     if let Some(code) = &mut code {
         code.command.clone_from(&ask.command);
@@ -323,7 +324,16 @@ pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<Estimat
     };
     let (model, progress) = (settings.core_model()?, Callback::new(|step| show_step(&step)));
     let since = Some(Moment::now());
-    Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None, since })
+    Ok(EstimateAsk {
+        command,
+        process,
+        model,
+        progress,
+        so_far: None,
+        keep: None,
+        budget: None,
+        since,
+    })
 }
 
 /// Subject of a live measurement, if it can be estimated.

@@ -11,8 +11,8 @@ use crate::{config, message};
 use engine::commands::Carried;
 use engine::estimate::{Callback, EstimateAsk, estimate};
 use engine::hot::{self, Temporary};
+use engine::left::cost;
 use engine::record::{SampleAsk, record};
-use engine::steps::cost;
 use engine::topdown::{LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
@@ -299,7 +299,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// Cost of an estimate of a live process.
 pub fn cost_of_process() -> String {
-    engine::steps::cost_of_process(WINDOW)
+    engine::left::cost_of_process(WINDOW)
 }
 
 impl Sampled {
@@ -335,6 +335,7 @@ impl Sampled {
                     evidence_queue.send(BackgroundResult::Evidence(line));
                 }
             })),
+            budget: None,
             since: Some(Moment::now()),
         };
         match estimate(&self.report, &mut profile, &ask)? {
