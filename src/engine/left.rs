@@ -49,8 +49,10 @@ pub(crate) struct Left {
     pub isolated: usize,
     /// How many of them are explained.
     pub explained: usize,
-    /// Whether loads are needed is not known yet; where they are not, there is time to count again.
+    /// Whether loads are needed is not known yet.
     pub is_open: bool,
+    /// Whether there is time to count again where they are not.
+    pub again_instead: bool,
 }
 
 /// Seconds of runs.
@@ -70,6 +72,8 @@ pub(crate) struct Times {
     pub at_once: bool,
     /// Whether a run has counted.
     pub has_counted: bool,
+    /// The most that all may take.
+    pub budget: f64,
 }
 
 impl Times {
@@ -77,7 +81,8 @@ impl Times {
     pub fn of(plain: f64) -> Self {
         let counted = COUNTS[0] * plain;
         let (task, set_up, replay) = (plain, 0.1, 0.5);
-        Self { plain, counted, task, set_up, replay, at_once: false, has_counted: false }
+        let budget = f64::INFINITY;
+        Self { plain, counted, task, set_up, replay, at_once: false, has_counted: false, budget }
     }
 
     /// A run that counts.
@@ -114,7 +119,10 @@ impl Left {
             true => times(multiple, seconds),
             false => none,
         };
-        let instead = if self.counts > 0 { 0.0 } else { of.counts().low };
+        let instead = match self.again_instead && self.counts == 0 {
+            true => of.counts().low,
+            false => 0.0,
+        };
         let open = |one: Interval| match self.is_open {
             true => Interval::new(one.value, instead.min(one.low), one.high),
             false => one,
@@ -165,19 +173,23 @@ impl Left {
             .chain([recorded, pinned, again].into_iter().flatten().map(str::to_owned))
             .collect();
         let is_range = self.is_open || self.isolated > 0 || self.pinned;
-        format!("{}; {}", all.join(", "), about(self.interval(of), is_range))
+        format!("{}; {}", all.join(", "), of.about(self.interval(of), is_range))
     }
 }
 
-/// `about 2.4 s`, or `about 2 to 12 s`.
-pub(crate) fn about(of: Interval, is_range: bool) -> String {
-    let number = |seconds: f64| match seconds {
-        short if short < 10.0 => format!("{:.1}", short.max(0.1)),
-        long => format!("{long:.0}"),
-    };
-    match is_range {
-        true => format!("about {} to {} s", number(of.low), number(of.high)),
-        false => format!("about {} s", number(of.value)),
+impl Times {
+    /// `about 2.4 s`, `about 2.0 to 12 s`, or `at most 2.0 s by --budget`.
+    pub fn about(&self, of: Interval, is_range: bool) -> String {
+        let number = |seconds: f64| match seconds {
+            short if short < 10.0 => format!("{:.1}", short.max(0.1)),
+            long => format!("{long:.0}"),
+        };
+        let most = if is_range { of.high } else { of.value };
+        match is_range {
+            _ if most > self.budget => format!("at most {} s by --budget", number(self.budget)),
+            true => format!("about {} to {} s", number(of.low), number(of.high)),
+            false => format!("about {} s", number(of.value)),
+        }
     }
 }
 

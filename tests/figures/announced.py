@@ -36,7 +36,7 @@ KNOWN = {
 REAL = ["gzip", "zstd", "sort", "sqlite3", "python3", "perl", "words.cpp", "sieve.rs"]
 # Sizes of those programs, for runs of about a second.
 SHORTER = [("10000000", "2000000"), ("12000000", "2000000"), ("words 60", "words 12")]
-SAID = re.compile(r"estimated top-down: .*about (?:([\d.]+) to )?([\d.]+) s")
+SAID = re.compile(r"estimated top-down: .*(?:about|(at most)) (?:([\d.]+) to )?([\d.]+) s")
 NEAR = 1.3
 WHEN = ["before counts", "after counts", "decided"]
 
@@ -48,8 +48,8 @@ def announced(command):
         for line in child.stderr:
             last, found = line.strip(), SAID.search(line)
             if found:
-                low, high = found.groups()
-                said.append((float(low or high), float(high), time.monotonic()))
+                most, low, high = found.groups()
+                said.append((float(0 if most else low or high), float(high), time.monotonic()))
     end = time.monotonic()
     if child.returncode or not said:
         return None, last

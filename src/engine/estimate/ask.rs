@@ -252,6 +252,12 @@ impl<'a> Progress<'a> {
         self.report(what, left, false, false);
     }
 
+    /// The times of runs, with what is left of the budget.
+    pub fn times(&self) -> Times {
+        let budget = self.ask.budget.map_or(f64::INFINITY, |_| self.budget().as_secs_f64());
+        Times { budget, ..self.times }
+    }
+
     /// Shows what follows.
     pub fn plan(&mut self, what: &str, left: Left) {
         self.report(&format!("estimated top-down: {what}"), left, false, true);

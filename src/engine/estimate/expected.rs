@@ -6,7 +6,7 @@ use super::known::Known;
 use super::pieces::Function;
 use super::schedule;
 use super::windows::spread;
-use crate::left::{Left, Times, about};
+use crate::left::{Left, Times};
 use estimate::Interval;
 use iced_x86::FlowControl;
 use report::documents::Purpose;
@@ -30,9 +30,9 @@ const RECORDED: f64 = 128.0 * 32768.0;
 const IN_BURSTS: f64 = 0.2;
 /// Seconds in which a model of predictors replays a branch, on a Zen 4.
 const REPLAYED: f64 = 1.5e-7;
-/// Models that replay them: sizes, and usually two rules of the targets of indirect branches.
+/// Models that replay them: sizes, and usually three rules of the targets of indirect branches.
 const SIZES: f64 = 3.0;
-const RULES: f64 = 2.0;
+const RULES: f64 = 3.0;
 
 /// Seconds to replay what is recorded of the branches of these functions.
 fn replay(functions: &[Function]) -> f64 {
@@ -72,7 +72,7 @@ pub(super) fn counting(times: Times, found: &Functions) -> String {
     let (first, all) = (first.interval(times), all.interval(times));
     // Where nothing is to be recorded, it counts again.
     let all = Interval::new(all.value, 2.0 * first.low, all.high);
-    format!("first a run that counts; with what its counts call for, {}", about(all, true))
+    format!("first a run that counts; with what its counts call for, {}", times.about(all, true))
 }
 
 impl Known<'_> {
@@ -84,7 +84,9 @@ impl Known<'_> {
         let pinned = self.found.parallel.is_some() && further.is_one_process();
         let left =
             Left { branches, loads: true, windows, pinned, is_open: true, ..Left::default() };
-        self.with_again(left, times, times.counted)
+        let without = Left { loads: false, pinned: false, windows: windows && branches, ..left };
+        let again_instead = self.with_again(without, times, times.counted).counts > 0;
+        self.with_again(Left { again_instead, ..left }, times, times.counted)
     }
 
     /// With counts again, if there is time for that after so many seconds of runs.

@@ -134,7 +134,7 @@ pub fn estimate(
     progress.times.at_once = parallel.is_some();
     progress.times.task = task.map_or(plain, |ms| ms / 1e3);
     let counts = Left { counts: 1, ..Left::default() };
-    let cost = window.map_or_else(|| counting(progress.times, &found), cost_of_process);
+    let cost = window.map_or_else(|| counting(progress.times(), &found), cost_of_process);
     progress.plan(&cost, counts);
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);

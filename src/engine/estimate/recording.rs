@@ -85,7 +85,7 @@ impl Known<'_> {
         after(further, &of);
         of.wanted = Wanted { branches: left.branches, loads: true };
         if left.runs() > 0 && !further.is_interrupted() {
-            progress.plan(&left.words(progress.times), left);
+            progress.plan(&left.words(progress.times()), left);
         }
         let kinds = Left { pinned: false, counts: 0, ..left };
         let in_windows = left.windows && !further.is_interrupted();
@@ -98,9 +98,9 @@ impl Known<'_> {
             after(further, &of);
             left.branches &= !of.recorded.branches;
             left.loads &= of.wanted.loads && !of.recorded.loads;
-            left = self.with_again(left, progress.times, further.seconds());
             if left.branches || left.loads {
-                let words = left.words(progress.times);
+                left = self.with_again(left, progress.times, further.seconds());
+                let words = left.words(progress.times());
                 progress.plan(&format!("windows missed some code: {words}"), left);
             }
         }
@@ -169,7 +169,7 @@ impl Known<'_> {
         isolated: &Isolations,
         tail: Option<Tail>,
     ) -> Left {
-        let planned = self.planned(further, times);
+        let planned = self.planned(further, &Counted::new(further.counts()), times);
         let wanted = Wanted { branches: planned.branches, loads: true };
         let of = Recorded { tail, wanted, ..Recorded::default() };
         let Times { plain, counted, .. } = times;

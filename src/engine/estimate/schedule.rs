@@ -33,6 +33,8 @@ pub(super) const TIME: Duration = Duration::from_secs(30);
 
 /// How often a piece is measured that others disturb.
 const TRIES: usize = 3;
+/// Time for one of them that is explained, about at most.
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// Results of measuring in isolation.
 pub(super) struct Alone {
@@ -60,19 +62,20 @@ pub(super) fn isolation(
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
-    let most = TIME.max(Duration::from_secs_f64(seconds)).min(progress.budget());
+    // Half of a budget is left for runs.
+    let most = TIME.max(Duration::from_secs_f64(seconds)).min(progress.budget() / 2);
     let (mut measured, mut interrupted) = (Isolations::new(), 0);
     let planned = progress.planned;
     let is_hot = |(at, piece): &(usize, usize)| {
         let own: &Piece = &functions[*at].pieces[*piece];
-        own.samples as f64 >= EXPLAINED * samples as f64
+        own.samples as f64 >= EXPLAINED * samples as f64 && most >= LONGEST
     };
     let left = |number: usize| Left {
         isolated: order.len() - number,
         explained: order[number..].iter().filter(|of| is_hot(of)).count(),
         ..planned
     };
-    progress.plan(&left(0).words(progress.times), left(0));
+    progress.plan(&left(0).words(progress.times()), left(0));
     // Others use the core for some time: what they disturb is measured again after all else.
     let mut queue: VecDeque<(usize, usize)> = order.iter().copied().collect();
     let mut tries = 0;
@@ -94,7 +97,7 @@ pub(super) fn isolation(
         );
         let function = &functions[*at];
         let piece_of = PieceOf { function, piece: &function.pieces[*piece] };
-        let is_hot = is_hot(&(*at, *piece));
+        let is_hot = is_hot(&(*at, *piece)) && begin.elapsed() + LONGEST <= most;
         let mut found =
             Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of.piece)?;
         let Piece { samples: own_samples, entries, .. } = *piece_of.piece;
