@@ -58,7 +58,7 @@ def announced(command):
 
 def ratio(low, high, took):
     """Announced / actual: 1 inside of a range."""
-    return 1.0 if low <= took <= high else min((low / took, high / took), key=lambda of: max(of, 1 / of))
+    return 1.0 if low <= took <= high else min((low / took, high / took), key=lambda of: max(of, 1 / max(of, 1e-9)))
 
 
 def main():
