@@ -6,6 +6,7 @@
 //! | [`capture`] | registers, memory, trip count and path of a block at one of its entries |
 //! | [`count`] | exact entry counts, by jumps patched into the running program |
 //! | [`facts`] | analysis of the code to be patched |
+//! | [`flow`](mod@flow) | the flow through a function after its run: counts of all blocks and edges |
 //! | [`plan`] | places of probes |
 //! | [`regions`] | marked regions: entries, nesting, times |
 //! | [`emit`] | probes as machine code |
@@ -21,6 +22,7 @@ pub mod capture;
 pub mod count;
 pub mod emit;
 pub mod facts;
+pub mod flow;
 #[cfg(target_arch = "x86_64")]
 mod patch;
 pub mod plan;

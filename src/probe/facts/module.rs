@@ -78,6 +78,11 @@ impl Module {
         all.map(|segment| (segment.address, self.image.of(segment)))
     }
 
+    /// Whether exceptions continue at an address.
+    pub fn is_landing_pad(&self, address: u64) -> bool {
+        self.pads.contains(&address)
+    }
+
     /// The bytes of code at a range of addresses.
     pub fn code(&self, range: Range<u64>) -> Option<&[u8]> {
         self.image.code(range.start, range.end)
