@@ -11,8 +11,10 @@ use crate::{mispredicted, values};
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
-use report::documents::count::{Cost, Count, SCHEMA};
+use profile::files::hexadecimal;
+use report::documents::count::{Cost, Count, ModuleRow, SCHEMA};
 use report::documents::{Exit, Purpose};
+use std::path::Path;
 use std::time::Instant;
 use tma::{Error, Result};
 
@@ -89,6 +91,7 @@ impl First {
             process: ask.process.map(|(pid, _)| pid),
             exit: counts.exit.map(Exit::from),
             hot: hot_functions,
+            modules: modules(&wanted),
             cost: costs(ask, &counts, plain),
             notes: counts.notes.clone(),
             ..Count::default()
@@ -164,6 +167,18 @@ impl First {
         self.remains |= subject.remains;
         Ok(interrupted)
     }
+}
+
+/// The files of these functions.
+fn modules(wanted: &[Wanted]) -> Vec<ModuleRow> {
+    let mut paths: Vec<&Path> = wanted.iter().map(|of| of.path.as_path()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let row = |path: &&Path| ModuleRow {
+        path: path.display().to_string(),
+        build_id: pmu::build_id::of_file(path).map(|id| hexadecimal(&id)),
+    };
+    paths.iter().map(row).collect()
 }
 
 /// Recordings of further runs.

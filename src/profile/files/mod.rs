@@ -25,7 +25,8 @@ use tma::files::{LONGEST_PROGRAM, read_open};
 
 pub(crate) use locate::locate;
 pub use locate::{Program, missing};
-pub(crate) use place::{Part, Place, hexadecimal, same_id};
+pub use place::hexadecimal;
+pub(crate) use place::{Part, Place, same_id};
 pub use search::{Cache, Debuginfod, Limits, SearchPaths};
 
 /// Most bytes of all programs and debug files that one recording names.

@@ -117,7 +117,7 @@ pub(crate) fn same_id(left: &[u8], right: &[u8]) -> bool {
 }
 
 /// Build-ids as tools print them.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -42,6 +42,9 @@ pub struct Count {
     /// The signal that interrupted the runs: what is missing was not reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<i32>,
+    /// The files of the counted functions.
+    #[serde(default)]
+    pub modules: Vec<ModuleRow>,
     /// Blocks, by module and address.
     pub blocks: Vec<BlockRow>,
     /// Control-flow edges between blocks of a function.
@@ -147,6 +150,15 @@ pub fn by_place<'r, T>(
         found.entry((module.to_owned(), address)).or_insert(number);
     }
     found
+}
+
+/// A file with counted functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleRow {
+    /// Its path.
+    pub path: String,
+    /// Its build-id in hexadecimal digits; absent if it has none.
+    pub build_id: Option<String>,
 }
 
 /// How the count of a block is known.
