@@ -11,6 +11,7 @@
 //! | [`count`] | exact counts |
 //! | [`branches`], [`recorded_loads`] | recorded branches; recorded loads and stores |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice; plans of prefetches as input of other tools |
+//! | `aggregated` | counts of branches and straight code for optimisers |
 //! | [`regions`] | regions and their trees |
 //! | [`tables`] | event tables; node values for counts from a file |
 //! | [`doctor`] | what this machine can measure; which processor it is |
@@ -19,6 +20,7 @@
 //! | [`csv`], [`json`], [`formats`] | formats that several share |
 //! | [`width`] | tables and text as wide as the terminal |
 
+mod aggregated;
 pub mod block;
 pub mod branches;
 pub mod count;

@@ -1,25 +1,14 @@
 //! Recorded branches for other tools: counts of a module for llvm-profgen, AutoFDO and BOLT; pprof's profile.proto.
 
 use crate::documents::branches::{BranchKind, Branches, EventRow};
+use crate::render::aggregated::{self, Counts};
 use crate::render::formats::{Message, Strings};
 use profile::files::Program;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Counts of a module, by p_vaddr.
-#[derive(Default)]
-struct Counted {
-    ranges: BTreeMap<(u64, u64), u64>,
-    instructions: BTreeMap<u64, u64>,
-    /// Count and mispredicted.
-    edges: BTreeMap<(u64, u64), (u64, u64)>,
-    /// Targets of branches that are no returns, and of branches of other modules.
-    jumped_to: BTreeSet<u64>,
-    returned_to: BTreeSet<u64>,
-}
-
-fn counted(document: &Branches, module: &str) -> Counted {
-    let mut all = Counted::default();
+fn counted(document: &Branches, module: &str) -> Counts {
+    let mut all = Counts::default();
     for r in document.ranges.iter().filter(|r| r.module == module) {
         let sum = all.ranges.entry((r.first.0, r.last.0)).or_default();
         *sum = sum.saturating_add(r.count);
@@ -53,16 +42,7 @@ fn counted(document: &Branches, module: &str) -> Counted {
 /// As `llvm-profgen --skip-symbolization --use-offset=0` writes them, input of `llvm-profgen
 /// --unsymbolized-profile`: ranges, then branches, each after their number.
 pub fn unsymbolized(document: &Branches, module: &str) -> String {
-    let all = counted(document, module);
-    let mut out = format!("{}\n", all.ranges.len());
-    for ((first, last), count) in &all.ranges {
-        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
-    }
-    let _ = writeln!(out, "{}", all.edges.len());
-    for ((from, to), (count, _)) in &all.edges {
-        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
-    }
-    out
+    aggregated::unsymbolized(&counted(document, module))
 }
 
 /// AutoFDO's text (`TextSampleReaderWriter` of its sample_reader.cc), input of `create_llvm_prof` and
@@ -92,21 +72,9 @@ pub fn autofdo(document: &Branches, module: &str, program: &Program) -> String {
     out
 }
 
-/// BOLT's pre-aggregated profile, input of `perf2bolt -pa` (bolt/include/bolt/Profile/DataAggregator.h,
-/// `parsePreAggregated`): `B FROM TO COUNT MISPREDICTED` for branches, `F FIRST LAST COUNT` for straight
-/// code, `f` where only returns and other modules lead to its beginning.
+/// As [`aggregated::bolt`], input of `perf2bolt -pa`.
 pub fn bolt(document: &Branches, module: &str) -> String {
-    let all = counted(document, module);
-    let mut out = String::new();
-    for ((from, to), (count, wrong)) in &all.edges {
-        let _ = writeln!(out, "B {from:x} {to:x} {count} {wrong}");
-    }
-    for ((first, last), count) in &all.ranges {
-        let is_external = all.returned_to.contains(first) && !all.jumped_to.contains(first);
-        let letter = if is_external { 'f' } else { 'F' };
-        let _ = writeln!(out, "{letter} {first:x} {last:x} {count}");
-    }
-    out
+    aggregated::bolt(&counted(document, module))
 }
 
 /// Counts of an instruction.
