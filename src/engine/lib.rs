@@ -20,6 +20,7 @@
 //! | `loads` | hot loads of chosen functions: access patterns, caches that serve them, allocation sites |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
+//! | [`pgo`](mod@pgo) | these counts → a profile for optimisers |
 //! | `mispredicted`, `predicting` | mispredictions of the branches of these functions, modelled |
 //! | [`tested`] | a core by its self-test: answers, in words, and the table that they leave |
 //! | `values` | what registers hold at the entries of their functions and loops |
@@ -67,6 +68,7 @@ mod mispredicted;
 mod nesting;
 mod notes;
 pub mod one_run;
+pub mod pgo;
 pub mod phases;
 pub mod predict;
 mod predicting;

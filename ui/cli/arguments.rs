@@ -11,6 +11,7 @@ use super::doctor::DoctorArgs;
 use super::loads::LoadsArgs;
 use super::microbench::MicrobenchArgs;
 use super::options::Global;
+use super::pgo::PgoArgs;
 use super::prefetch::PrefetchArgs;
 use super::record::RecordArgs;
 use super::recordings::SearchArgs;
@@ -86,6 +87,8 @@ pub enum Command {
     Loads(LoadsArgs),
     /// Where a software prefetch helps, and how many iterations ahead
     Prefetch(PrefetchArgs),
+    /// Profile for BOLT, clang or lld from exact counts, without a PMU
+    Pgo(PgoArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -25,6 +25,7 @@ mod loads;
 mod measure;
 mod microbench;
 mod options;
+mod pgo;
 mod prefetch;
 mod progress;
 mod record;
@@ -147,6 +148,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Branches(args) => branches::run(&args),
         Command::Loads(args) => loads::run(&args),
         Command::Prefetch(args) => prefetch::run(global, &args),
+        Command::Pgo(args) => pgo::run(&args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

@@ -24,6 +24,10 @@ pub struct Module {
     pub image: Image<Arc<Vec<u8>>>,
     /// It is not position-independent: loaded at its own addresses.
     pub is_fixed: bool,
+    /// It has the relocations of its code (`ld -q`).
+    pub has_relocations: bool,
+    /// It has line numbers (DWARF).
+    pub has_lines: bool,
     /// Addresses in relocations, symbols and the header.
     pub(super) named: Addresses,
     /// Landing pads of exceptions.
@@ -64,7 +68,16 @@ impl Module {
         named.extend(relocated(&elf));
         let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
         let named = named.into_iter().collect();
-        Ok(Self { image, is_fixed, named, pads, functions })
+        let has = |name: &str| general.section_by_name(name).is_some_and(|s| s.size() > 0);
+        Ok(Self {
+            is_fixed,
+            has_relocations: has(".rela.text"),
+            has_lines: has(".debug_line"),
+            image,
+            named,
+            pads,
+            functions,
+        })
     }
 
     /// The offset in the file of the code at an address.

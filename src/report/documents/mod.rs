@@ -17,6 +17,7 @@
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | [`prefetch`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
+//! | [`pgo`] | a profile for optimisers, `tdtool.pgo/1` |
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`block`] | measured blocks with predictions, compared, as judges of cost models; functions to choose from |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1`; unmodelled instructions of a batch |
@@ -48,6 +49,7 @@ pub mod evidence;
 pub mod flame;
 pub mod loads;
 pub mod microbench;
+pub mod pgo;
 pub mod prefetch;
 pub mod regions;
 pub mod report;

@@ -11,7 +11,7 @@
 //! | [`count`] | exact counts |
 //! | [`branches`], [`recorded_loads`] | recorded branches; recorded loads and stores |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice; plans of prefetches as input of other tools |
-//! | `aggregated` | counts of branches and straight code for optimisers |
+//! | [`pgo`], `aggregated` | profiles for optimisers, also of recorded branches |
 //! | [`regions`] | regions and their trees |
 //! | [`tables`] | event tables; node values for counts from a file |
 //! | [`doctor`] | what this machine can measure; which processor it is |
@@ -35,6 +35,7 @@ pub mod json;
 pub mod microbench;
 pub mod over_time;
 pub mod page;
+pub mod pgo;
 pub mod prefetch;
 pub mod prefetch_plan;
 pub mod recorded_loads;

@@ -1,0 +1,148 @@
+//! Exact counts of one or several runs → a profile of a module for optimisers.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `counted` | the documents of counts, added up, and their module |
+//! | `code` | the functions of the module; where control goes from the ends of their blocks |
+//! | `solved` | the flow through each function |
+//! | `order` | functions near those that call them |
+
+mod code;
+mod counted;
+mod order;
+mod solved;
+
+use code::{Beyond, Code};
+use counted::Counted;
+use probe::flow::{Flow, Flowing, How as Known};
+use report::documents::count::Count;
+use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tma::{Address, Result};
+
+/// The profile of a module from documents of counts; of their only module if none is given.
+///
+/// # Errors
+/// They have no counts of such a module, or are of several or of another build; its file cannot be read.
+pub fn pgo(counts: &[Count], module: Option<&Path>) -> Result<Pgo> {
+    let counted = Counted::of(counts, module)?;
+    let code = Code::read(&counted)?;
+    let solved = solved::solve(&code, &counted);
+    let mut document = Pgo {
+        schema: SCHEMA.to_owned(),
+        module: counted.module.clone(),
+        build_id: counted.build_id.clone(),
+        has_relocations: code.module.has_relocations,
+        has_lines: code.module.has_lines,
+        runs: counted.runs,
+        notes: counted.notes.clone(),
+        ..Pgo::default()
+    };
+    for (function, flow) in code.functions.iter().zip(&solved) {
+        let ran = |found: &Flowing| found.number() != Some(0);
+        if flow.blocks.iter().any(ran) {
+            enter(&mut document, function, flow);
+        }
+    }
+    explain(&mut document);
+    document.order = order::order(&document);
+    document.notes.extend(disagreeing(&code, &solved));
+    Ok(document)
+}
+
+fn how(of: Known) -> How {
+    match of {
+        Known::Counted => How::Counted,
+        Known::Derived => How::Derived,
+        Known::Fitted => How::Fitted,
+        Known::Unknown => How::Unknown,
+    }
+}
+
+/// Adds the rows of a function.
+fn enter(document: &mut Pgo, function: &code::Function, flow: &Flow) {
+    let facts = &function.facts;
+    let mut instructions = Some(0_u64);
+    for (block, found) in facts.blocks.iter().zip(&flow.blocks) {
+        let Some(last) = block.instructions.last() else { continue };
+        let (count, how) = (found.number(), how(found.how));
+        let number = block.instructions.len();
+        let executed = count.map(|count| count.saturating_mul(number as u64));
+        document.instructions.add(executed, how);
+        instructions = instructions.zip(executed).map(|(sum, more)| sum.saturating_add(more));
+        let (start, last) = (Address(block.start), Address(last.ip()));
+        document.blocks.push(BlockRow { start, last, instructions: number, count, how });
+    }
+    let edge = |from: usize, to: u64, kind: EdgeKind, found: Flowing| {
+        let block = &facts.blocks[from];
+        let last = block.instructions.last().map_or(block.start, |last| last.ip());
+        EdgeRow {
+            block: Address(block.start),
+            from: Address(last),
+            to: Address(to),
+            kind,
+            count: found.number(),
+            how: how(found.how.max(Known::Derived)),
+        }
+    };
+    let mut edges: Vec<EdgeRow> = Vec::new();
+    for one in &flow.edges {
+        let (from, to) = (&facts.blocks[one.from], facts.blocks[one.to].start);
+        let kind = if to == from.end { EdgeKind::Next } else { EdgeKind::Jump };
+        edges.push(edge(one.from, to, kind, one.flow));
+    }
+    for (number, block) in facts.blocks.iter().enumerate() {
+        match code::beyond(block, &facts.range) {
+            Some(Beyond::Calls(to)) => {
+                edges.push(edge(number, to, EdgeKind::Call, flow.blocks[number]))
+            }
+            Some(Beyond::Jumps(to)) => {
+                let leaves = flow.leaves[number].unwrap_or_default();
+                edges.push(edge(number, to, EdgeKind::Tail, leaves));
+            }
+            None => {}
+        }
+    }
+    edges.iter().for_each(|row| document.passed.add(row.count, row.how));
+    document.edges.extend(edges);
+    document.functions.push(FunctionRow {
+        name: function.name.clone(),
+        start: Address(facts.range.start),
+        end: Address(facts.range.end),
+        entries: flow.entries.number(),
+        how: how(flow.entries.how),
+        instructions,
+    });
+}
+
+/// Leaves of the entries of functions those that no call or jump explains.
+fn explain(document: &mut Pgo) {
+    let mut explained: BTreeMap<Address, u64> = BTreeMap::new();
+    for row in document.edges.iter().filter(|e| matches!(e.kind, EdgeKind::Call | EdgeKind::Tail)) {
+        let sum = explained.entry(row.to).or_default();
+        *sum = sum.saturating_add(row.count.unwrap_or(0));
+    }
+    for function in &mut document.functions {
+        let calls = explained.get(&function.start).copied().unwrap_or(0);
+        function.entries = function.entries.map(|all| all.saturating_sub(calls));
+    }
+}
+
+/// A note on functions whose counts disagree.
+fn disagreeing(code: &Code, solved: &[Flow]) -> Option<String> {
+    let all = code.functions.iter().zip(solved);
+    let all: Vec<&str> = all
+        .filter(|(_, flow)| flow.imbalance > 0.0)
+        .map(|(function, _)| function.name.as_str())
+        .collect();
+    let (first, rest) = all.split_first()?;
+    Some(match rest.len() {
+        0 => {
+            format!("counts disagree in {first}: threads ended in it, or exceptions passed through")
+        }
+        more => format!(
+            "counts disagree in {first} and {more} more: threads ended in them, or exceptions passed through"
+        ),
+    })
+}

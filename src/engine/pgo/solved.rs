@@ -1,0 +1,58 @@
+//! The flow through each function: first of those with counts; then of others, by the calls of them.
+
+use super::code::{Beyond, Code, beyond};
+use super::counted::Counted;
+use probe::flow::{Flow, Known, flow};
+use std::collections::BTreeMap;
+
+/// Solves the functions of a module, in their order.
+pub(super) fn solve(code: &Code, counted: &Counted) -> Vec<Flow> {
+    let mut known: Vec<Known> = code
+        .functions
+        .iter()
+        .map(|one| {
+            let own = one.facts.blocks.iter();
+            let blocks = own.filter_map(|b| Some((b.start, *counted.blocks.get(&b.start)?)));
+            Known { blocks: blocks.collect(), called: None }
+        })
+        .collect();
+    let solve =
+        |number: usize, known: &Known| flow(&code.functions[number].facts, &code.module, known);
+    let mut solved: Vec<Flow> =
+        known.iter().enumerate().map(|(number, known)| solve(number, known)).collect();
+    // A function without counts may call others without: each round solves one level of calls.
+    loop {
+        let calls = calls(code, &solved);
+        let mut any = false;
+        for (number, known) in known.iter_mut().enumerate() {
+            let start = code.functions[number].facts.range.start;
+            let called = calls.get(&start).copied().filter(|calls| *calls > 0);
+            if known.blocks.is_empty() && known.called.is_none() && called.is_some() {
+                known.called = called;
+                solved[number] = solve(number, known);
+                any = true;
+            }
+        }
+        if !any {
+            return solved;
+        }
+    }
+}
+
+/// Calls and jumps with a known count to each address.
+fn calls(code: &Code, solved: &[Flow]) -> BTreeMap<u64, u64> {
+    let mut calls: BTreeMap<u64, u64> = BTreeMap::new();
+    for (function, flow) in code.functions.iter().zip(solved) {
+        for (number, block) in function.facts.blocks.iter().enumerate() {
+            let (to, found) = match beyond(block, &function.facts.range) {
+                Some(Beyond::Calls(to)) => (to, Some(flow.blocks[number])),
+                Some(Beyond::Jumps(to)) => (to, flow.leaves[number]),
+                None => continue,
+            };
+            let count = found.and_then(|found| found.number()).unwrap_or(0);
+            let sum = calls.entry(to).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    calls
+}

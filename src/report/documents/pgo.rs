@@ -1,0 +1,156 @@
+//! A profile for optimisers from exact counts: the document `tdtool.pgo/1`. Addresses are p_vaddr.
+
+use serde::{Deserialize, Serialize};
+use tma::Address;
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.pgo/1";
+
+/// The flow through the functions of a module in one or several runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pgo {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Path of the file.
+    pub module: String,
+    /// Its build-id, in hexadecimal digits.
+    pub build_id: Option<String>,
+    /// Whether it has the linker's relocations (`-Wl,-q`), by which functions can be moved.
+    pub has_relocations: bool,
+    /// Whether it has line numbers (DWARF), by which a compiler finds its code.
+    pub has_lines: bool,
+    /// Runs whose counts are added up.
+    pub runs: usize,
+    /// Functions that were executed, or of which that is not known; in order of address.
+    pub functions: Vec<FunctionRow>,
+    /// Blocks of these, in order of address.
+    pub blocks: Vec<BlockRow>,
+    /// How control passes between these.
+    pub edges: Vec<EdgeRow>,
+    /// Executed instructions, by how the counts of their blocks are known.
+    pub instructions: Weights,
+    /// Passed edges, by how their counts are known.
+    pub passed: Weights,
+    /// Symbols of the executed functions, in an order in which callers are near what they call.
+    pub order: Vec<String>,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// How a count is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// By a probe.
+    Counted,
+    /// It follows from counts.
+    Derived,
+    /// It agrees with all counts, but others would, too.
+    Fitted,
+    /// Not at all.
+    #[default]
+    Unknown,
+}
+
+/// Executions, by how they are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Weights {
+    /// By probes.
+    pub counted: u64,
+    /// From counts.
+    pub derived: u64,
+    /// Fitted.
+    pub fitted: u64,
+    /// How many blocks, or edges, have no count.
+    pub unknown: usize,
+}
+
+impl Weights {
+    /// Adds a count.
+    pub fn add(&mut self, count: Option<u64>, how: How) {
+        let Some(count) = count else {
+            self.unknown += 1;
+            return;
+        };
+        let of = match how {
+            How::Counted => &mut self.counted,
+            How::Derived => &mut self.derived,
+            _ => &mut self.fitted,
+        };
+        *of = of.saturating_add(count);
+    }
+
+    /// All that is known.
+    pub fn known(self) -> u64 {
+        self.counted.saturating_add(self.derived).saturating_add(self.fitted)
+    }
+
+    /// The fitted share of it, 0 to 1.
+    pub fn fitted_share(self) -> f64 {
+        self.fitted as f64 / (self.known() as f64).max(1.0)
+    }
+}
+
+/// A function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRow {
+    /// Its symbol.
+    pub name: String,
+    /// First address.
+    pub start: Address,
+    /// Address after its last instruction.
+    pub end: Address,
+    /// Calls that no direct call or jump of the module explains: by pointers, and from outside.
+    pub entries: Option<u64>,
+    /// How that is known.
+    pub how: How,
+    /// Instructions executed in it; absent if a block has no count.
+    pub instructions: Option<u64>,
+}
+
+/// A block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockRow {
+    /// First address.
+    pub start: Address,
+    /// Address of its last instruction.
+    pub last: Address,
+    /// Number of its instructions.
+    pub instructions: usize,
+    /// How often it was entered.
+    pub count: Option<u64>,
+    /// How that is known.
+    pub how: How,
+}
+
+/// The way along an edge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeKind {
+    /// Straight on to the next block.
+    #[default]
+    Next,
+    /// A jump that is taken within the function.
+    Jump,
+    /// A call.
+    Call,
+    /// A jump to another function.
+    Tail,
+}
+
+/// Control that passes from the end of a block to another block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EdgeRow {
+    /// First address of the block that is left.
+    pub block: Address,
+    /// Address of its last instruction.
+    pub from: Address,
+    /// First address of the block that is entered.
+    pub to: Address,
+    /// Its way.
+    pub kind: EdgeKind,
+    /// How often.
+    pub count: Option<u64>,
+    /// How that is known.
+    pub how: How,
+}
