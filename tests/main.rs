@@ -32,6 +32,8 @@ mod machine;
 mod microbench;
 mod mistakes;
 #[cfg(target_arch = "x86_64")]
+mod pgo;
+#[cfg(target_arch = "x86_64")]
 mod prefetch;
 #[cfg(target_arch = "x86_64")]
 mod probe;

@@ -10,7 +10,7 @@ mod bursts;
 mod captured;
 mod child_windows;
 mod counted_code;
-mod counts;
+pub mod counts;
 mod ends;
 mod interrupted;
 mod killed;

@@ -47,6 +47,15 @@ impl Code {
     }
 }
 
+impl Code {
+    /// Whether an address is in one of the functions: others are stubs of the linker.
+    pub fn has(&self, address: u64) -> bool {
+        let after = self.functions.partition_point(|one| one.facts.range.start <= address);
+        let before = after.checked_sub(1).map(|number| &self.functions[number].facts.range);
+        before.is_some_and(|range| range.contains(&address))
+    }
+}
+
 /// Where a block leads outside of its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beyond {

@@ -42,7 +42,7 @@ pub fn pgo(counts: &[Count], module: Option<&Path>) -> Result<Pgo> {
     for (function, flow) in code.functions.iter().zip(&solved) {
         let ran = |found: &Flowing| found.number() != Some(0);
         if flow.blocks.iter().any(ran) {
-            enter(&mut document, function, flow);
+            enter(&mut document, &code, function, flow);
         }
     }
     explain(&mut document);
@@ -61,7 +61,7 @@ fn how(of: Known) -> How {
 }
 
 /// Adds the rows of a function.
-fn enter(document: &mut Pgo, function: &code::Function, flow: &Flow) {
+fn enter(document: &mut Pgo, code: &Code, function: &code::Function, flow: &Flow) {
     let facts = &function.facts;
     let mut instructions = Some(0_u64);
     for (block, found) in facts.blocks.iter().zip(&flow.blocks) {
@@ -93,15 +93,15 @@ fn enter(document: &mut Pgo, function: &code::Function, flow: &Flow) {
         edges.push(edge(one.from, to, kind, one.flow));
     }
     for (number, block) in facts.blocks.iter().enumerate() {
-        match code::beyond(block, &facts.range) {
-            Some(Beyond::Calls(to)) => {
-                edges.push(edge(number, to, EdgeKind::Call, flow.blocks[number]))
-            }
+        let (to, kind, found) = match code::beyond(block, &facts.range) {
+            Some(Beyond::Calls(to)) => (to, EdgeKind::Call, flow.blocks[number]),
             Some(Beyond::Jumps(to)) => {
-                let leaves = flow.leaves[number].unwrap_or_default();
-                edges.push(edge(number, to, EdgeKind::Tail, leaves));
+                (to, EdgeKind::Tail, flow.leaves[number].unwrap_or_default())
             }
-            None => {}
+            None => continue,
+        };
+        if code.has(to) {
+            edges.push(edge(number, to, kind, found));
         }
     }
     edges.iter().for_each(|row| document.passed.add(row.count, row.how));

@@ -5,7 +5,7 @@ use super::network::{Flowing, How, Network};
 
 /// Most rounds over all nodes.
 const MOST_ROUNDS: usize = 300;
-/// Change of a round, relative to the flow, below which it is the last.
+/// A round that changes the flow through each node by a smaller share of it is the last.
 const LITTLE: f64 = 1e-7;
 
 /// The arcs at a node.
@@ -46,11 +46,10 @@ pub(super) fn fit(network: &mut Network) {
     // The outside balances whatever the others leave.
     sides.pop();
     sides.retain(|[into, out]| !(into.unknown.is_empty() && out.unknown.is_empty()));
-    let all: f64 = network.arcs.iter().map(|arc| arc.flow.count).sum();
     let mut flows: Vec<f64> = network.arcs.iter().map(|arc| arc.weight).collect();
     for _ in 0..MOST_ROUNDS {
-        let changed: f64 = sides.iter().map(|side| balance(side, &mut flows)).sum();
-        if changed <= LITTLE * all {
+        let changed = sides.iter().map(|side| balance(side, &mut flows)).fold(0.0, f64::max);
+        if changed <= LITTLE {
             break;
         }
     }
@@ -61,7 +60,7 @@ pub(super) fn fit(network: &mut Network) {
     }
 }
 
-/// Balances a node.
+/// Balances a node; by what share that changes the flow through it.
 fn balance([into, out]: &[Side; 2], flows: &mut [f64]) -> f64 {
     let [enters, leaves] = [into, out].map(|side| side.known + side.sum(flows));
     let total = match (into.unknown.is_empty(), out.unknown.is_empty()) {
@@ -69,5 +68,5 @@ fn balance([into, out]: &[Side; 2], flows: &mut [f64]) -> f64 {
         (_, true) => leaves,
         _ => (enters * leaves).sqrt().max(into.known).max(out.known),
     };
-    into.scale(flows, total) + out.scale(flows, total)
+    (into.scale(flows, total) + out.scale(flows, total)) / total.max(1.0)
 }
