@@ -127,6 +127,48 @@ fn what_enters_a_block_leaves_it() {
     assert!(into >= 20 && out >= 15, "{into} and {out} blocks");
 }
 
+/// A stack machine with a computed goto after each instruction: 1,000 rounds of five instructions.
+const GOTO: &str = r#"
+#include <stdio.h>
+__attribute__((noipa)) long machine(const char *code, long rounds) {
+    static void *const to[] = { &&inc, &&twice, &&less, &&again, &&end };
+    long x = 1; const char *at = code;
+    goto *to[*at++ - 'a'];
+inc: x += 1; goto *to[*at++ - 'a'];
+twice: x *= 2; goto *to[*at++ - 'a'];
+less: x -= 3; goto *to[*at++ - 'a'];
+again: if (--rounds > 0) at = code; goto *to[*at++ - 'a'];
+end: return x;
+}
+int main(int count, char **arguments) {
+    FILE *out = fopen(arguments[1], "w");
+    fprintf(out, "%ld\n", machine("aabcde", 1000));
+    return 3;
+}
+"#;
+
+/// By the code: a→a, a→b, b→c, c→d 1,000 times each, d→a 999 times, into the first a once more.
+#[test]
+fn targets_of_computed_gotos_are_recorded() {
+    let _busy = busy();
+    for more in ["-no-pie", "-pie"] {
+        let folder = Folder::new();
+        let options = ["-O2", more];
+        let Some(program) = gcc(folder.path(), GOTO, &options, "program") else { return };
+        let Some((profile, ran)) = profiled(&folder, &program, &["--targets"]) else { return };
+        let (start, end) = symbols(&program)["machine"];
+        let inside = |l: &&Line| (start..end).contains(&l.from) && (start..end).contains(&l.to);
+        let lines = lines(&profile);
+        let jumps: Vec<u64> =
+            lines.iter().filter(|l| l.is_branch).filter(inside).map(|l| l.count).collect();
+        for expected in [999, 1000] {
+            assert!(jumps.contains(&expected), "{more}: {jumps:?} {}", ran.stderr);
+        }
+        let sum: u64 = jumps.iter().sum();
+        assert!((5000..=6010).contains(&sum), "{more}: {jumps:?}");
+    }
+}
+
 /// Counts of two runs are twice those of one; those of another build are refused.
 #[test]
 fn counts_of_several_runs_are_added_up() {

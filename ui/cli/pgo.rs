@@ -6,13 +6,14 @@ use super::progress::{self, Progress};
 use crate::message;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
+use engine::pgo::Profile;
 use engine::steps::Callback;
 use pmu::Command;
 use report::documents::count::Count;
 use report::documents::pgo::Pgo;
 use report::files::{check_place, is_stdout};
 use report::render::{json, pgo};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tma::Result;
@@ -29,6 +30,9 @@ pub struct PgoArgs {
     /// Program or library that is optimised [default: the command's own program]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
+    /// Record targets of indirect jumps and calls: one run more (output repeated)
+    #[arg(long, requires = "command")]
+    targets: bool,
     /// Add counts of an earlier run (`tdtool count --format json`); repeatable
     #[arg(long, value_name = "FILE")]
     merge: Vec<PathBuf>,
@@ -53,17 +57,25 @@ pub fn run(args: &PgoArgs) -> Result<ExitCode> {
     check_place(&args.output, &args.merge, "--output")?;
     let mut counts: Vec<Count> =
         args.merge.iter().map(|path| Count::read(path)).collect::<Result<_>>()?;
+    let stdout = pmu::Stdout::beside(is_stdout(&args.output));
+    let command = Command { argv: args.command.clone(), stdout, ..Command::default() };
+    let command = if args.targets { command.run_again() } else { command };
     let mut code = 0;
     if !args.command.is_empty() {
-        let (document, status) = count(args)?;
+        let (document, status) = count(args, &command)?;
         if let Some(signal) = document.interrupted {
-            message::note("interrupted: no profile is written");
-            return Ok(exit_code(128 + signal));
+            return Ok(interrupted(signal));
         }
         code = status;
         counts.push(document);
     }
-    let document = engine::pgo::pgo(&counts, args.module.as_deref())?;
+    let mut profile = Profile::of(&counts, args.module.as_deref())?;
+    if args.targets
+        && let Some(signal) = profile.record_targets(&command)?
+    {
+        return Ok(interrupted(signal));
+    }
+    let document = profile.document();
     let text = match args.reader {
         Reader::Bolt => pgo::bolt(&document),
         Reader::Clang => pgo::unsymbolized(&document),
@@ -80,11 +92,9 @@ pub fn run(args: &PgoArgs) -> Result<ExitCode> {
 }
 
 /// Runs the command and counts.
-fn count(args: &PgoArgs) -> Result<(Count, i32)> {
-    let stdout = pmu::Stdout::beside(is_stdout(&args.output));
-    let command = Command { argv: args.command.clone(), stdout, ..Command::default() };
+fn count(args: &PgoArgs, command: &Command) -> Result<(Count, i32)> {
     let ask = CountAsk {
-        command,
+        command: command.clone(),
         modules: args.module.iter().cloned().collect(),
         watch: Some(Callback::new(|step| _ = progress::step(&step))),
         ..CountAsk::default()
@@ -95,56 +105,25 @@ fn count(args: &PgoArgs) -> Result<(Count, i32)> {
     found
 }
 
+fn interrupted(signal: i32) -> ExitCode {
+    message::note("interrupted: no profile is written");
+    exit_code(128 + signal)
+}
+
+/// Two texts as one word.
+fn joined(first: impl Into<OsString>, second: impl AsRef<OsStr>) -> OsString {
+    let mut word = first.into();
+    word.push(second);
+    word
+}
+
 /// Shows what is done with the profile.
 fn next(args: &PgoArgs, document: &Pgo) {
-    let (profile, module) = (&args.output, Path::new(&document.module));
-    let beside = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        name
-    };
     match args.reader {
-        Reader::Bolt => {
-            if !document.has_relocations {
-                message::note(
-                    "the program has no relocations: BOLT keeps its functions in their order; link it with -Wl,-q",
-                );
-            }
-            let mut words: Vec<OsString> = vec![installed("llvm-bolt").into(), module.into()];
-            words.extend(["-o".into(), beside(module, ".bolt"), "-p".into(), profile.into()]);
-            words.extend(BOLT.iter().map(OsString::from));
-            message::remedy(&format!("`{}`", quoted(&words)));
-        }
-        Reader::Clang => {
-            if !document.has_lines {
-                message::note(
-                    "the program has no line numbers: compile it with `-gline-tables-only -fdebug-info-for-profiling`, then count it again",
-                );
-            }
-            let made = beside(profile, ".prof");
-            let mut words: Vec<OsString> = vec![installed("llvm-profgen").into()];
-            for (option, value) in [
-                ("--unsymbolized-profile=", profile.as_os_str()),
-                ("--binary=", module.as_os_str()),
-                ("--output=", &made),
-            ] {
-                let mut word = OsString::from(option);
-                word.push(value);
-                words.push(word);
-            }
-            // Without it the profile is empty.
-            words.push("--use-offset=0".into());
-            message::remedy(&format!("`{}`", quoted(&words)));
-            let mut option = OsString::from("-fprofile-sample-use=");
-            option.push(&made);
-            message::remedy(&format!(
-                "then compile with `{}`, or with -Zprofile-sample-use of rustc",
-                quoted(&[option])
-            ));
-        }
+        Reader::Bolt => bolt(&args.output, document),
+        Reader::Clang => clang(&args.output, document),
         Reader::Lld => {
-            let mut option = OsString::from("-Wl,--symbol-ordering-file=");
-            option.push(profile);
+            let option = joined("-Wl,--symbol-ordering-file=", &args.output);
             message::remedy(&format!(
                 "compile with -ffunction-sections, link with `-fuse-ld=lld {} -Wl,--no-warn-symbol-ordering`",
                 quoted(&[option])
@@ -152,6 +131,41 @@ fn next(args: &PgoArgs, document: &Pgo) {
         }
         Reader::Json => {}
     }
+}
+
+fn bolt(profile: &Path, document: &Pgo) {
+    if !document.has_relocations {
+        message::note(
+            "the program has no relocations: BOLT keeps its functions in their order; link it with -Wl,-q",
+        );
+    }
+    let mut words: Vec<OsString> = vec![installed("llvm-bolt").into(), (&document.module).into()];
+    words.extend(["-o".into(), joined(&document.module, ".bolt"), "-p".into(), profile.into()]);
+    words.extend(BOLT.iter().map(OsString::from));
+    message::remedy(&format!("`{}`", quoted(&words)));
+}
+
+fn clang(profile: &Path, document: &Pgo) {
+    if !document.has_lines {
+        message::note(
+            "the program has no line numbers: compile it with `-gline-tables-only -fdebug-info-for-profiling`, \
+             then count it again",
+        );
+    }
+    let made = joined(profile, ".prof");
+    let words = [
+        installed("llvm-profgen").into(),
+        joined("--unsymbolized-profile=", profile),
+        joined("--binary=", &document.module),
+        joined("--output=", &made),
+        // Without it the profile is empty.
+        "--use-offset=0".into(),
+    ];
+    message::remedy(&format!("`{}`", quoted(&words)));
+    message::remedy(&format!(
+        "then compile with `{}`, or with -Zprofile-sample-use of rustc",
+        quoted(&[joined("-fprofile-sample-use=", made)])
+    ));
 }
 
 /// Options of llvm-bolt for such a profile.

@@ -1,8 +1,10 @@
 //! The functions of a module, and where control goes beyond them from the ends of their blocks.
 
-use super::counted::Counted;
-use iced_x86::FlowControl;
-use probe::facts::{Block, Module, NoCode, functions};
+use super::counted::{Counted, Targets};
+use iced_x86::{FlowControl, Instruction};
+use probe::facts::{Module, NoCode, functions};
+use probe::flow::{Flow, Flowing, How};
+use report::documents::pgo::EdgeKind;
 use std::ops::Range;
 use std::path::Path;
 use tma::{Address, Error, Result};
@@ -54,26 +56,58 @@ impl Code {
         let before = after.checked_sub(1).map(|number| &self.functions[number].facts.range);
         before.is_some_and(|range| range.contains(&address))
     }
+
+    /// The instruction at the end of a block of a function.
+    pub fn instruction(&self, function: usize, at: u64) -> Option<Instruction> {
+        let blocks = &self.functions.get(function)?.facts.blocks;
+        let block = blocks.get(blocks.partition_point(|block| block.end <= at))?;
+        block.instructions.last().copied().filter(|last| last.ip() == at)
+    }
 }
 
-/// Where a block leads outside of its function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beyond {
-    /// It calls this address, and goes on.
-    Calls(u64),
-    /// It jumps there.
-    Jumps(u64),
+/// A way from the end of a block to another function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beyond {
+    /// Where it leads.
+    pub to: u64,
+    /// A call or a jump.
+    pub kind: EdgeKind,
+    pub flow: Flowing,
 }
 
-/// The direct call or jump at the end of a block to another function, or to its own by a call.
-pub(super) fn beyond(block: &Block, own: &Range<u64>) -> Option<Beyond> {
-    let last = block.instructions.last()?;
+/// The ways from the end of a block to other functions, and to its own by calls.
+pub(super) fn beyond(
+    function: &probe::facts::Function,
+    number: usize,
+    flow: &Flow,
+    targets: &Targets,
+) -> Vec<Beyond> {
+    let Some(last) = function.blocks[number].instructions.last() else { return Vec::new() };
+    let is_own = |to: &u64| function.range.contains(to);
+    let leaves = flow.leaves[number].unwrap_or_default();
+    let recorded = |kind: EdgeKind, of: Flowing| -> Vec<Beyond> {
+        let Some(seen) = targets.get(&last.ip()) else { return Vec::new() };
+        let is_beyond = |to: &u64| kind == EdgeKind::Call || !is_own(to);
+        let all: u64 = seen.iter().filter(|(to, _)| is_beyond(to)).map(|(_, times)| times).sum();
+        let share = |times: u64| times as f64 / (all as f64).max(1.0);
+        let way = |(to, times): (&u64, &u64)| {
+            let flow = Flowing { count: of.count * share(*times), how: of.how.max(How::Sampled) };
+            Beyond { to: *to, kind, flow }
+        };
+        seen.iter().filter(|(to, _)| is_beyond(to)).map(way).collect()
+    };
     match last.flow_control() {
-        FlowControl::Call => Some(Beyond::Calls(last.near_branch_target())),
+        FlowControl::Call => {
+            let (to, flow) = (last.near_branch_target(), flow.blocks[number]);
+            vec![Beyond { to, kind: EdgeKind::Call, flow }]
+        }
         FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
             let to = last.near_branch_target();
-            (!own.contains(&to)).then_some(Beyond::Jumps(to))
+            let way = Beyond { to, kind: EdgeKind::Tail, flow: leaves };
+            if is_own(&to) { Vec::new() } else { vec![way] }
         }
-        _ => None,
+        FlowControl::IndirectCall => recorded(EdgeKind::Call, flow.blocks[number]),
+        FlowControl::IndirectBranch => recorded(EdgeKind::Tail, leaves),
+        _ => Vec::new(),
     }
 }

@@ -1,12 +1,16 @@
 //! Documents of counts of one module, added up.
 
 use pmu::build_id;
+use probe::flow::Seen;
 use profile::files::hexadecimal;
 use report::documents::Exit;
 use report::documents::count::Count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tma::{Error, Result};
+
+/// By the address of a jump or call, its recorded targets in the module.
+pub(super) type Targets = BTreeMap<u64, Seen>;
 
 /// The counts of a module in all runs together.
 #[derive(Debug, Clone, Default, PartialEq)]

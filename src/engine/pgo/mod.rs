@@ -5,15 +5,19 @@
 //! | `counted` | the documents of counts, added up, and their module |
 //! | `code` | the functions of the module; where control goes from the ends of their blocks |
 //! | `solved` | the flow through each function |
+//! | `targets` | recorded targets of jumps and calls that counts do not tell |
 //! | `order` | functions near those that call them |
 
 mod code;
 mod counted;
 mod order;
 mod solved;
+mod targets;
 
-use code::{Beyond, Code};
-use counted::Counted;
+use code::Code;
+use counted::{Counted, Targets};
+use iced_x86::FlowControl;
+use pmu::Command;
 use probe::flow::{Flow, Flowing, How as Known};
 use report::documents::count::Count;
 use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
@@ -21,99 +25,128 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Address, Result};
 
-/// The profile of a module from documents of counts; of their only module if none is given.
-///
-/// # Errors
-/// They have no counts of such a module, or are of several or of another build; its file cannot be read.
-pub fn pgo(counts: &[Count], module: Option<&Path>) -> Result<Pgo> {
-    let counted = Counted::of(counts, module)?;
-    let code = Code::read(&counted)?;
-    let solved = solved::solve(&code, &counted);
-    let mut document = Pgo {
-        schema: SCHEMA.to_owned(),
-        module: counted.module.clone(),
-        build_id: counted.build_id.clone(),
-        has_relocations: code.module.has_relocations,
-        has_lines: code.module.has_lines,
-        runs: counted.runs,
-        notes: counted.notes.clone(),
-        ..Pgo::default()
-    };
-    for (function, flow) in code.functions.iter().zip(&solved) {
-        let ran = |found: &Flowing| found.number() != Some(0);
-        if flow.blocks.iter().any(ran) {
-            enter(&mut document, &code, function, flow);
-        }
+/// A module with its counts, and the flow by them.
+pub struct Profile {
+    counted: Counted,
+    code: Code,
+    targets: Targets,
+    flows: Vec<Flow>,
+}
+
+impl Profile {
+    /// A module by documents of counts; their only one if none is given.
+    ///
+    /// # Errors
+    /// They have no counts of such a module, or are of several or of another build; its file cannot be read.
+    pub fn of(counts: &[Count], module: Option<&Path>) -> Result<Self> {
+        let counted = Counted::of(counts, module)?;
+        let code = Code::read(&counted)?;
+        let flows = solved::solve(&code, &counted, &Targets::new());
+        Ok(Self { counted, code, targets: Targets::new(), flows })
     }
-    explain(&mut document);
-    document.order = order::order(&document);
-    document.notes.extend(disagreeing(&code, &solved));
-    Ok(document)
+
+    /// Records targets of jumps and calls in a further run, where the counts do not tell them. The signal that interrupted
+    /// it.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced.
+    pub fn record_targets(&mut self, command: &Command) -> Result<Option<i32>> {
+        let module = &self.counted.module;
+        let (found, interrupted) = targets::recorded(&self.code, &self.flows, module, command)?;
+        self.flows = solved::solve(&self.code, &self.counted, &found);
+        self.targets = found;
+        Ok(interrupted)
+    }
+
+    /// The document.
+    pub fn document(&self) -> Pgo {
+        let (counted, code) = (&self.counted, &self.code);
+        let mut document = Pgo {
+            schema: SCHEMA.to_owned(),
+            module: counted.module.clone(),
+            build_id: counted.build_id.clone(),
+            has_relocations: code.module.has_relocations,
+            has_lines: code.module.has_lines,
+            runs: counted.runs,
+            notes: counted.notes.clone(),
+            ..Pgo::default()
+        };
+        for (function, flow) in code.functions.iter().zip(&self.flows) {
+            let ran = |found: &Flowing| found.number() != Some(0);
+            if flow.blocks.iter().any(ran) {
+                self.enter(&mut document, function, flow);
+            }
+        }
+        explain(&mut document);
+        document.order = order::order(&document);
+        document.notes.extend(disagreeing(code, &self.flows));
+        document
+    }
+
+    /// Adds the rows of a function.
+    fn enter(&self, document: &mut Pgo, function: &code::Function, flow: &Flow) {
+        let facts = &function.facts;
+        let mut instructions = Some(0_u64);
+        for (block, found) in facts.blocks.iter().zip(&flow.blocks) {
+            let Some(last) = block.instructions.last() else { continue };
+            let (count, how) = (found.number(), how(found.how));
+            let number = block.instructions.len();
+            let executed = count.map(|count| count.saturating_mul(number as u64));
+            document.instructions.add(executed, how);
+            instructions = instructions.zip(executed).map(|(sum, more)| sum.saturating_add(more));
+            let (start, last) = (Address(block.start), Address(last.ip()));
+            document.blocks.push(BlockRow { start, last, instructions: number, count, how });
+        }
+        let edge = |from: usize, to: u64, kind: EdgeKind, found: Flowing| {
+            let block = &facts.blocks[from];
+            let last = block.instructions.last().map_or(block.start, |last| last.ip());
+            EdgeRow {
+                block: Address(block.start),
+                from: Address(last),
+                to: Address(to),
+                kind,
+                count: found.number(),
+                how: how(found.how.max(Known::Derived)),
+            }
+        };
+        let mut edges: Vec<EdgeRow> = Vec::new();
+        for one in &flow.edges {
+            let (from, to) = (&facts.blocks[one.from], facts.blocks[one.to].start);
+            let goes_on = from.instructions.last().is_some_and(|last| {
+                !matches!(
+                    last.flow_control(),
+                    FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+                )
+            });
+            let kind = if goes_on && to == from.end { EdgeKind::Next } else { EdgeKind::Jump };
+            edges.push(edge(one.from, to, kind, one.flow));
+        }
+        for number in 0..facts.blocks.len() {
+            let ways = code::beyond(facts, number, flow, &self.targets);
+            let ways = ways.into_iter().filter(|way| self.code.has(way.to));
+            edges.extend(ways.map(|way| edge(number, way.to, way.kind, way.flow)));
+        }
+        edges.iter().for_each(|row| document.passed.add(row.count, row.how));
+        document.edges.extend(edges);
+        document.functions.push(FunctionRow {
+            name: function.name.clone(),
+            start: Address(facts.range.start),
+            end: Address(facts.range.end),
+            entries: flow.entries.number(),
+            how: how(flow.entries.how),
+            instructions,
+        });
+    }
 }
 
 fn how(of: Known) -> How {
     match of {
         Known::Counted => How::Counted,
         Known::Derived => How::Derived,
+        Known::Sampled => How::Sampled,
         Known::Fitted => How::Fitted,
         Known::Unknown => How::Unknown,
     }
-}
-
-/// Adds the rows of a function.
-fn enter(document: &mut Pgo, code: &Code, function: &code::Function, flow: &Flow) {
-    let facts = &function.facts;
-    let mut instructions = Some(0_u64);
-    for (block, found) in facts.blocks.iter().zip(&flow.blocks) {
-        let Some(last) = block.instructions.last() else { continue };
-        let (count, how) = (found.number(), how(found.how));
-        let number = block.instructions.len();
-        let executed = count.map(|count| count.saturating_mul(number as u64));
-        document.instructions.add(executed, how);
-        instructions = instructions.zip(executed).map(|(sum, more)| sum.saturating_add(more));
-        let (start, last) = (Address(block.start), Address(last.ip()));
-        document.blocks.push(BlockRow { start, last, instructions: number, count, how });
-    }
-    let edge = |from: usize, to: u64, kind: EdgeKind, found: Flowing| {
-        let block = &facts.blocks[from];
-        let last = block.instructions.last().map_or(block.start, |last| last.ip());
-        EdgeRow {
-            block: Address(block.start),
-            from: Address(last),
-            to: Address(to),
-            kind,
-            count: found.number(),
-            how: how(found.how.max(Known::Derived)),
-        }
-    };
-    let mut edges: Vec<EdgeRow> = Vec::new();
-    for one in &flow.edges {
-        let (from, to) = (&facts.blocks[one.from], facts.blocks[one.to].start);
-        let kind = if to == from.end { EdgeKind::Next } else { EdgeKind::Jump };
-        edges.push(edge(one.from, to, kind, one.flow));
-    }
-    for (number, block) in facts.blocks.iter().enumerate() {
-        let (to, kind, found) = match code::beyond(block, &facts.range) {
-            Some(Beyond::Calls(to)) => (to, EdgeKind::Call, flow.blocks[number]),
-            Some(Beyond::Jumps(to)) => {
-                (to, EdgeKind::Tail, flow.leaves[number].unwrap_or_default())
-            }
-            None => continue,
-        };
-        if code.has(to) {
-            edges.push(edge(number, to, kind, found));
-        }
-    }
-    edges.iter().for_each(|row| document.passed.add(row.count, row.how));
-    document.edges.extend(edges);
-    document.functions.push(FunctionRow {
-        name: function.name.clone(),
-        start: Address(facts.range.start),
-        end: Address(facts.range.end),
-        entries: flow.entries.number(),
-        how: how(flow.entries.how),
-        instructions,
-    });
 }
 
 /// Leaves of the entries of functions those that no call or jump explains.

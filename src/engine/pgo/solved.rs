@@ -1,19 +1,21 @@
 //! The flow through each function: first of those with counts; then of others, by the calls of them.
 
-use super::code::{Beyond, Code, beyond};
-use super::counted::Counted;
+use super::code::{Code, beyond};
+use super::counted::{Counted, Targets};
 use probe::flow::{Flow, Known, flow};
 use std::collections::BTreeMap;
 
 /// Solves the functions of a module, in their order.
-pub(super) fn solve(code: &Code, counted: &Counted) -> Vec<Flow> {
+pub(super) fn solve(code: &Code, counted: &Counted, targets: &Targets) -> Vec<Flow> {
     let mut known: Vec<Known> = code
         .functions
         .iter()
         .map(|one| {
             let own = one.facts.blocks.iter();
             let blocks = own.filter_map(|b| Some((b.start, *counted.blocks.get(&b.start)?)));
-            Known { blocks: blocks.collect(), called: None }
+            let seen = targets.range(one.facts.range.clone());
+            let seen = seen.map(|(at, seen)| (*at, seen.clone())).collect();
+            Known { blocks: blocks.collect(), called: None, seen }
         })
         .collect();
     let solve =
@@ -22,7 +24,7 @@ pub(super) fn solve(code: &Code, counted: &Counted) -> Vec<Flow> {
         known.iter().enumerate().map(|(number, known)| solve(number, known)).collect();
     // A function without counts may call others without: each round solves one level of calls.
     loop {
-        let calls = calls(code, &solved);
+        let calls = calls(code, &solved, targets);
         let mut any = false;
         for (number, known) in known.iter_mut().enumerate() {
             let start = code.functions[number].facts.range.start;
@@ -40,18 +42,13 @@ pub(super) fn solve(code: &Code, counted: &Counted) -> Vec<Flow> {
 }
 
 /// Calls and jumps with a known count to each address.
-fn calls(code: &Code, solved: &[Flow]) -> BTreeMap<u64, u64> {
+fn calls(code: &Code, solved: &[Flow], targets: &Targets) -> BTreeMap<u64, u64> {
     let mut calls: BTreeMap<u64, u64> = BTreeMap::new();
     for (function, flow) in code.functions.iter().zip(solved) {
-        for (number, block) in function.facts.blocks.iter().enumerate() {
-            let (to, found) = match beyond(block, &function.facts.range) {
-                Some(Beyond::Calls(to)) => (to, Some(flow.blocks[number])),
-                Some(Beyond::Jumps(to)) => (to, flow.leaves[number]),
-                None => continue,
-            };
-            let count = found.and_then(|found| found.number()).unwrap_or(0);
-            let sum = calls.entry(to).or_default();
-            *sum = sum.saturating_add(count);
+        let blocks = 0..function.facts.blocks.len();
+        for way in blocks.flat_map(|number| beyond(&function.facts, number, flow, targets)) {
+            let sum = calls.entry(way.to).or_default();
+            *sum = sum.saturating_add(way.flow.number().unwrap_or(0));
         }
     }
     calls

@@ -10,6 +10,9 @@ const RARE: f64 = 1e-6;
 /// Most edges of unknown jumps to their targets that are made.
 const MOST_PAIRS: usize = 1 << 20;
 
+/// Recorded targets, each with how often it was seen.
+pub type Seen = BTreeMap<u64, u64>;
+
 /// Counts of a function before its flow is solved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
@@ -17,6 +20,8 @@ pub struct Known {
     pub blocks: BTreeMap<u64, u64>,
     /// If no block has a count: calls of it by functions whose counts are known.
     pub called: Option<u64>,
+    /// By the address of a jump: where it was seen to go, to its next instruction, too.
+    pub seen: BTreeMap<u64, Seen>,
 }
 
 /// An edge between two blocks.
@@ -82,8 +87,8 @@ pub fn flow(function: &Function, module: &Module, known: &Known) -> Flow {
 }
 
 fn solve(function: &Function, module: &Module, known: &Known, ways: Ways) -> Flow {
-    let mut builder = Builder::default();
-    builder.nodes = 2 * function.blocks.len() + 2;
+    // The last two: where unknown jumps meet, and the outside.
+    let mut builder = Builder { nodes: 2 * function.blocks.len() + 2, ..Builder::default() };
     builder.add(function, module, known, ways);
     let mut network = Network { nodes: builder.nodes, arcs: builder.arcs };
     let imbalance = network.solve();
@@ -128,7 +133,9 @@ fn pairs(jumps: &[(usize, Flowing)], targets: &[(usize, Flowing)]) -> Vec<Edge> 
         let flow = Flowing { count: out.count * into.count / all, how };
         Edge { from: *from, to: *to, flow }
     };
-    jumps.iter().flat_map(|jump| targets.iter().map(move |target| edge(jump, target))).collect()
+    let edges = jumps.iter().flat_map(|jump| targets.iter().map(move |target| edge(jump, target)));
+    // Between jumps with recorded targets hardly anything is left.
+    edges.filter(|edge| edge.flow.count >= 0.5).collect()
 }
 
 /// Collects the arcs, with what each is.
@@ -142,7 +149,16 @@ struct Builder {
 impl Builder {
     fn arc(&mut self, role: Role, (from, to): (usize, usize), weight: f64) {
         self.roles.push(role);
-        self.arcs.push(Arc { from, to, flow: Flowing::default(), weight });
+        let flow = Flowing::default();
+        self.arcs.push(Arc { from, to, flow, weight, is_sampled: false });
+    }
+
+    /// An arc with a recorded share.
+    fn sampled(&mut self, role: Role, ends: (usize, usize), share: f64) {
+        self.arc(role, ends, share.max(RARE));
+        if let Some(arc) = self.arcs.last_mut() {
+            arc.is_sampled = true;
+        }
     }
 
     fn set(&mut self, flow: Flowing) {
@@ -158,12 +174,34 @@ impl Builder {
         let is_target = |block: &crate::facts::Block| block.is_entered && is_other(block.start);
         let has_targets = !function.is_complete && function.blocks.iter().any(is_target);
         for (number, block) in function.blocks.iter().enumerate() {
+            // Recorded targets in other functions.
+            let mut elsewhere = 0.0_f64;
             self.arc(Role::Block(number), (start(number), end(number)), 1.0);
             if let Some(count) = known.blocks.get(&block.start) {
                 self.set(Flowing::counted(*count));
             }
+            let last = block.instructions.last().map_or(block.start, |last| last.ip());
+            let seen = known.seen.get(&last).filter(|seen| !seen.is_empty());
+            let all = seen.map_or(0, |seen| seen.values().sum::<u64>()) as f64;
+            let share = |to: u64| Some(*seen?.get(&to).unwrap_or(&0) as f64 / all);
             for to in &block.successors {
-                self.arc(Role::Edge(number, *to), (end(number), start(*to)), 1.0);
+                let (role, ends) = (Role::Edge(number, *to), (end(number), start(*to)));
+                match share(function.blocks[*to].start) {
+                    Some(share) => self.sampled(role, ends, share),
+                    None => self.arc(role, ends, 1.0),
+                }
+            }
+            if block.exit == Exit::Unknown {
+                for (at, times) in seen.into_iter().flatten() {
+                    let found = function.blocks.binary_search_by_key(at, |block| block.start);
+                    let share = *times as f64 / all;
+                    match found {
+                        Ok(to) => {
+                            self.sampled(Role::Edge(number, to), (end(number), start(to)), share);
+                        }
+                        Err(_) => elsewhere += share,
+                    }
+                }
             }
             if block.start == function.range.start {
                 self.arc(Role::Entry, (outside, start(number)), 1.0);
@@ -182,6 +220,7 @@ impl Builder {
                 (Exit::Leaves, _) => Some(1.0),
                 (Exit::MayEnd, Ways::Plain) => block.successors.is_empty().then_some(1.0),
                 (Exit::MayEnd, Ways::All) => Some(RARE),
+                (Exit::Unknown, _) if elsewhere > 0.0 => Some(elsewhere),
                 (Exit::Unknown, Ways::Plain) => (!has_targets).then_some(1.0),
                 (Exit::Unknown, Ways::All) => Some(if has_targets { RARE } else { 1.0 }),
                 // It ends in bytes that do not decode.
@@ -191,7 +230,8 @@ impl Builder {
                 self.arc(Role::Leaves(number), (end(number), outside), weight);
             }
             if block.exit == Exit::Unknown && has_targets {
-                self.arc(Role::Jumps(number), (end(number), hub), 1.0);
+                let weight = if seen.is_some() { RARE } else { 1.0 };
+                self.arc(Role::Jumps(number), (end(number), hub), weight);
             }
         }
     }

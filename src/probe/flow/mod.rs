@@ -10,5 +10,5 @@ mod fit;
 mod function;
 mod network;
 
-pub use function::{Edge, Flow, Known, flow};
+pub use function::{Edge, Flow, Known, Seen, flow};
 pub use network::{Flowing, How};

@@ -10,6 +10,8 @@ pub enum How {
     Counted,
     /// It follows from counts.
     Derived,
+    /// It agrees with all counts, and is nearest to shares that were recorded.
+    Sampled,
     /// It agrees with all counts, but others would, too.
     Fitted,
     /// Nothing is known of it.
@@ -47,6 +49,8 @@ pub(super) struct Arc {
     pub flow: Flowing,
     /// Its share where several arcs are fitted, relative to theirs.
     pub weight: f64,
+    /// That share was recorded.
+    pub is_sampled: bool,
 }
 
 impl Arc {
@@ -101,7 +105,7 @@ impl Network {
     /// The surplus of all nodes without unknown and fitted arcs, besides the outside.
     fn imbalance(&self) -> f64 {
         let mut surplus = self.surplus();
-        for arc in self.arcs.iter().filter(|arc| arc.flow.how >= How::Fitted) {
+        for arc in self.arcs.iter().filter(|arc| arc.flow.how >= How::Sampled) {
             surplus[arc.from] = 0.0;
             surplus[arc.to] = 0.0;
         }
@@ -227,6 +231,7 @@ mod tests {
             to: *to,
             flow: count.map_or_else(Flowing::default, Flowing::counted),
             weight: 1.0,
+            is_sampled: false,
         };
         Network { nodes, arcs: arcs.iter().map(arc).collect() }
     }
@@ -267,6 +272,21 @@ mod tests {
         let all: Vec<f64> = found[4..].iter().map(|(count, _)| count.round()).collect();
         assert_eq!(all, [15.0, 15.0, 5.0, 5.0]);
         assert!(found[4..].iter().all(|(_, how)| *how == How::Fitted) && rest == 0.0);
+    }
+
+    /// The same, but 6 of 10 of the first source were seen to go to the first target: 18, so the other source sends 2 there.
+    #[test]
+    fn recorded_shares_decide_where_others_are_open() {
+        let known = [(4, 0, Some(30)), (4, 1, Some(10)), (2, 4, Some(20)), (3, 4, Some(20))];
+        let unknown = [(0, 2, None), (0, 3, None), (1, 2, None), (1, 3, None)];
+        let mut of = network(5, &[&known[..], &unknown[..]].concat());
+        for (arc, share) in [(4, 0.6), (5, 0.4)] {
+            (of.arcs[arc].weight, of.arcs[arc].is_sampled) = (share, true);
+        }
+        let (found, _) = solved(of);
+        let all: Vec<f64> = found[4..].iter().map(|(count, _)| count.round()).collect();
+        assert_eq!(all, [18.0, 12.0, 2.0, 8.0]);
+        assert_eq!([4, 5, 6].map(|arc| found[arc].1), [How::Sampled, How::Sampled, How::Fitted]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum How {
     Counted,
     /// It follows from counts.
     Derived,
+    /// It agrees with all counts, and is nearest to shares that a further run recorded.
+    Sampled,
     /// It agrees with all counts, but others would, too.
     Fitted,
     /// Not at all.
@@ -59,6 +61,8 @@ pub struct Weights {
     pub counted: u64,
     /// From counts.
     pub derived: u64,
+    /// By recorded shares.
+    pub sampled: u64,
     /// Fitted.
     pub fitted: u64,
     /// How many blocks, or edges, have no count.
@@ -75,6 +79,7 @@ impl Weights {
         let of = match how {
             How::Counted => &mut self.counted,
             How::Derived => &mut self.derived,
+            How::Sampled => &mut self.sampled,
             _ => &mut self.fitted,
         };
         *of = of.saturating_add(count);
@@ -82,12 +87,13 @@ impl Weights {
 
     /// All that is known.
     pub fn known(self) -> u64 {
-        self.counted.saturating_add(self.derived).saturating_add(self.fitted)
+        let all = [self.counted, self.derived, self.sampled, self.fitted];
+        all.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The fitted share of it, 0 to 1.
-    pub fn fitted_share(self) -> f64 {
-        self.fitted as f64 / (self.known() as f64).max(1.0)
+    /// The share of a part in it, in percent.
+    pub fn percent(self, part: u64) -> f64 {
+        100.0 * part as f64 / (self.known() as f64).max(1.0)
     }
 }
 

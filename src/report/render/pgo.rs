@@ -49,15 +49,16 @@ pub fn text(document: &Pgo) -> String {
     let runs = several(document.runs as u64, "run");
     let _ = writeln!(out, "{}: {of} in {runs}", document.module);
     for (name, of) in [("instructions", executed), ("edges", &document.passed)] {
-        let share = |part: u64| 100.0 * part as f64 / (of.known() as f64).max(1.0);
-        let _ = writeln!(
-            out,
-            "  {:>16} {name:<12} {:6.2} % counted  {:6.2} % derived  {:6.2} % fitted",
-            of.known(),
-            share(of.counted),
-            share(of.derived),
-            share(of.fitted)
-        );
+        let parts = [
+            ("counted", of.counted),
+            ("derived", of.derived),
+            ("sampled", of.sampled),
+            ("fitted", of.fitted),
+        ];
+        let shown = parts.iter().filter(|(_, part)| *part > 0);
+        let shown: Vec<String> =
+            shown.map(|(how, part)| format!("{:.2} % {how}", of.percent(*part))).collect();
+        let _ = writeln!(out, "  {:>16} {name}: {}", of.known(), shown.join(", "));
     }
     if let [first, rest @ ..] = unknown.as_slice() {
         let more =

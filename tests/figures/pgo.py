@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Profiles of `tdtool pgo`, applied by BOLT and clang and timed; edge counts against BOLT's own instrumentation.
+
+Each program of a list is built with clang (no PIE, relocations kept), trained by one command and measured by another. Variants:
+plain; BOLT by tdtool's counts; BOLT by its own instrumentation; clang by tdtool's counts; clang by its instrumentation. All
+must print the same. They take turns; the median of the ratios plain ÷ variant of the same round is given, with the bounds
+between which 95 % of the medians of as many rounds lie (order statistics).
+
+    tests/figures/pgo.py --rounds 9                 # programs of this folder; needs clang, llvm-profgen, llvm-bolt
+    tests/figures/pgo.py --sources FOLDER           # and lua, mawk and sqlite from the sources of Debian in FOLDER
+"""
+
+import argparse
+import collections
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from common import arguments, need
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FLAGS = "-O2 -fno-pie -no-pie -gline-tables-only -fdebug-info-for-profiling -fuse-ld=lld -Wl,-q -w".split()
+BOLT = "-reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions -split-all-cold -icf=1".split()
+
+
+def version(name):
+    """A tool of LLVM in its highest version: a profile is read by the version that wrote it."""
+    names = [f"{name}-{n}" for n in range(30, 13, -1)] + [name]
+    found = next((path for one in names if (path := shutil.which(one))), None)
+    if not found:
+        sys.exit(f"error: {name} is not installed")
+    # BOLT finds its library beside the file.
+    return os.path.realpath(found) if name == "llvm-bolt" else found
+
+
+def run(command, **more):
+    """Output of a command that must succeed."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **more).stdout
+
+
+class Program:
+    """How a program is built, trained and measured."""
+
+    def __init__(self, name, sources, train, measure, options=(), folder="."):
+        self.name, self.sources, self.options, self.folder = name, sources, list(options), folder
+        self.train, self.measure = train, measure
+
+    def build(self, out, *more):
+        compiler = version("clang++" if any(s.endswith("p") for s in self.sources) else "clang")
+        run([compiler, *FLAGS, *more, *self.options, *self.sources, "-o", out, "-lm", "-ldl"], cwd=self.folder)
+        return out
+
+
+def programs(folder, sources):
+    """Programs of this folder, and those in the folder of sources that are there."""
+    goto = f"{HERE}/programs/goto.c"
+    found = [Program("goto", [goto], ["200000"], ["2000000"]),
+             Program("words", [f"{HERE}/programs/words.cpp"], ["1"], ["2"]),
+             Program("tree", [f"{HERE}/programs/tree.c"], ["40000"], ["400000"])]
+    for name in os.listdir(sources) if sources else []:
+        path = os.path.join(os.path.abspath(sources), name)
+        if name.startswith("lua-"):
+            src = f"{path}/src"
+            own = sorted(f for f in os.listdir(src) if f.endswith(".c") and f != "luac.c")
+            script = f"{HERE}/programs/train.lua"
+            # The seed of its hashes is an address and the time otherwise.
+            more = ["-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3", "-Dluai_makeseed(L)=42", "-Wl,-E"]
+            found.append(Program("lua", own, [script, "2"], [script, "9"], more, src))
+        if name.startswith("sqlite3-") and os.path.exists(f"{path}/sqlite3.c"):
+            train, test = (sql(folder, n) for n in (20000, 60000))
+            more = ["-DSQLITE_THREADSAFE=0"]
+            found.append(Program("sqlite", ["shell.c", "sqlite3.c"], [":memory:", f".read {train}"],
+                                 [":memory:", f".read {test}"], more, path))
+    return found
+
+
+def sql(folder, rows):
+    """A file of statements."""
+    name = f"{folder}/{rows}.sql"
+    with open(name, "w") as out:
+        out.write(f"""create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < {rows})
+insert into t select i, 'name' || (i * 7919 % 10007), i * 0.37 from n;
+create index b on t(b);
+select count(*), sum(c), b from t group by b order by 2 desc limit 5;
+select count(*) from t x join t y on x.b = y.b where x.a < y.a and x.c > 10;
+update t set c = c + 1 where b like 'name1%';
+select avg(c), min(b), max(length(b)) from t where a in (select a from t where a % 3 = 1);
+""")
+    return name
+
+
+def edges(program, counted, fdata):
+    """Share of the weight of BOLT's edges within functions and to known functions that differs from ours."""
+    symbols = collections.defaultdict(list)
+    for line in run(["nm", program], text=True).splitlines():
+        cells = line.split()
+        if len(cells) == 3 and cells[1] in "tTwW":
+            symbols[cells[2]].append(int(cells[0], 16))
+    place = lambda name, offset: symbols[name.split("/")[0]][0] + int(offset, 16)
+    theirs, apart = collections.Counter(), 0
+    for line in open(fdata):
+        cells = line.split()
+        if len(cells) != 8:
+            continue
+        ends = cells[1], cells[4]
+        # Local names that several files have, and places outside.
+        if cells[0] != "1" or cells[3] != "1" or any(len(symbols[e.split("/")[0]]) != 1 for e in ends):
+            apart += int(cells[7])
+            continue
+        theirs[place(*cells[1:3]), place(*cells[4:6])] += int(cells[7])
+    ours = collections.Counter()
+    for edge in counted["edges"]:
+        ours[int(edge["from"], 16), int(edge["to"], 16)] += edge["count"] or 0
+    differs = sum(abs(count - ours[key]) for key, count in theirs.items())
+    return differs / sum(theirs.values()), apart
+
+
+def seconds(command):
+    """User time of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def variants(program, folder, tool):
+    """The program by each profile; what the counts rest on, and the share of edges that differ."""
+    base = f"{folder}/{program.name}"
+    bolt, profgen, merge = version("llvm-bolt"), version("llvm-profgen"), version("llvm-profdata")
+    made = {"plain": program.build(f"{base}.plain")}
+    plain, train = made["plain"], program.train
+    for reader in ("json", "bolt", "clang"):
+        run([tool, "pgo", "--targets", "-o", f"{base}.{reader}", "--for", reader, "--", plain, *train])
+    counted = json.load(open(f"{base}.json"))
+    said = subprocess.run([bolt, plain, "-o", f"{base}.b", "-p", f"{base}.bolt", "-pa", *BOLT],
+                          check=True, capture_output=True, text=True)
+    made["BOLT, counts"] = f"{base}.b"
+    mismatch = next(l.split("contents: ")[1] for l in (said.stdout + said.stderr).splitlines() if "mismatching" in l)
+    run([bolt, plain, "-instrument", "-o", f"{base}.i", f"--instrumentation-file={base}.fdata"])
+    run([f"{base}.i", *train])
+    run([bolt, plain, "-o", f"{base}.bi", f"-data={base}.fdata", *BOLT])
+    made["BOLT, instrumented"] = f"{base}.bi"
+    run([profgen, f"--unsymbolized-profile={base}.clang", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
+    made["clang, counts"] = program.build(f"{base}.c", f"-fprofile-sample-use={base}.prof")
+    instrumented = program.build(f"{base}.g", "-fprofile-generate")
+    run([instrumented, *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.raw"})
+    run([merge, "merge", "-o", f"{base}.profdata", f"{base}.raw"])
+    made["clang, instrumented"] = program.build(f"{base}.ci", f"-fprofile-use={base}.profdata")
+    cost = {"counts": [tool, "pgo", "-o", f"{base}.again", "--", plain, *train], "BOLT": [f"{base}.i", *train]}
+    return made, counted, edges(plain, counted, f"{base}.fdata"), mismatch, cost
+
+
+def interval(values):
+    """Median, and the order statistics around it that hold it with 95 %."""
+    values, n = sorted(values), len(values)
+    low, sure = 0, 2 ** -n
+    while low + 1 < n // 2 and sure + choose(n, low + 1) / 2 ** n <= 0.025:
+        low += 1
+        sure += choose(n, low) / 2 ** n
+    return statistics.median(values), values[low], values[n - 1 - low]
+
+
+def choose(n, k):
+    result = 1
+    for i in range(k):
+        result = result * (n - i) // (i + 1)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments(parser, blocks=False)
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of all variants (default 9)")
+    parser.add_argument("--sources", help="folder with unpacked sources: lua-…, sqlite3-… (with sqlite3.c)")
+    parser.add_argument("--only", help="one program")
+    options = parser.parse_args()
+    need(options.tool)
+    with tempfile.TemporaryDirectory() as folder:
+        for program in programs(folder, options.sources):
+            if options.only in (None, program.name):
+                show(program, folder, os.path.abspath(options.tool), options.rounds)
+
+
+def show(program, folder, tool, rounds):
+    """The lines of a program."""
+    made, counted, (differs, apart), mismatch, cost = variants(program, folder, tool)
+    outputs = {name: run([path, *program.measure]) for name, path in made.items()}
+    if len(set(outputs.values())) != 1:
+        sys.exit(f"error: outputs of {program.name} differ")
+    instructions, passed = counted["instructions"], counted["passed"]
+    share = lambda of, key: 100 * of[key] / max(1, sum(of[k] for k in ("counted", "derived", "sampled", "fitted")))
+    print(f"{program.name}: outputs identical; BOLT: mismatching traces {mismatch}; edges differ from its instrumentation by "
+          f"{100 * differs:.3f} % of their weight ({apart} passed in places that are not compared)")
+    print(f"  instructions fitted {share(instructions, 'fitted'):.2f} %; edges sampled {share(passed, 'sampled'):.2f} %, "
+          f"fitted {share(passed, 'fitted'):.2f} %")
+    times = collections.defaultdict(list)
+    for _ in range(rounds):
+        for name, path in made.items():
+            times[name].append(seconds([path, *program.measure]))
+    for name in list(made)[1:]:
+        middle, low, high = interval([a / b for a, b in zip(times["plain"], times[name])])
+        print(f"  {name:<20} {middle:.3f}x  ({low:.3f} to {high:.3f})", flush=True)
+    training = seconds([made["plain"], *program.train])
+    for name, command in cost.items():
+        print(f"  training, {name}: {seconds(command) / max(training, 1e-3):.1f} times the plain {training:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
