@@ -175,7 +175,7 @@ def choose(n, k):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of all variants (default 9)")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of all variants; 0 times nothing (default 9)")
     parser.add_argument("--sources", help="folder with unpacked sources: lua-…, sqlite3-… (with sqlite3.c)")
     parser.add_argument("--only", help="one program")
     options = parser.parse_args()
@@ -198,6 +198,8 @@ def show(program, folder, tool, rounds):
           f"{100 * differs:.3f} % of their weight ({apart} passed in places that are not compared)")
     print(f"  instructions fitted {share(instructions, 'fitted'):.2f} %; edges sampled {share(passed, 'sampled'):.2f} %, "
           f"fitted {share(passed, 'fitted'):.2f} %")
+    if rounds == 0:
+        return
     times = collections.defaultdict(list)
     for _ in range(rounds):
         for name, path in made.items():

@@ -3,7 +3,7 @@
 //! so that they decide where the other arcs are open; then all are fitted to the counts. Scaling keeps the product of the
 //! flows of a loop relative to where it begins, so it begins with what the shares of each node make of the known flow.
 
-use super::network::{Flowing, How, Network};
+use super::network::{Arc, Flowing, How, Network};
 
 /// Most rounds over all nodes.
 const MOST_ROUNDS: usize = 300;
@@ -35,11 +35,22 @@ impl Side {
     }
 }
 
+/// Derives what follows, and fits the rest if anything is known. The flow that is out of balance: 0 if all counts agree.
+pub(super) fn solve(network: &mut Network) -> f64 {
+    if network.arcs.iter().all(Arc::is_unknown) {
+        return 0.0;
+    }
+    let negative = network.derive();
+    if network.arcs.iter().any(Arc::is_unknown) {
+        fit(network);
+    }
+    negative + network.imbalance()
+}
+
 /// Gives all unknown arcs a flow.
-pub(super) fn fit(network: &mut Network) {
+fn fit(network: &mut Network) {
     let is_unknown: Vec<bool> = network.arcs.iter().map(|arc| arc.is_unknown()).collect();
-    let flow =
-        |arc: &super::network::Arc| if arc.is_unknown() { arc.weight } else { arc.flow.count };
+    let flow = |arc: &Arc| if arc.is_unknown() { arc.weight } else { arc.flow.count };
     let mut flows: Vec<f64> = network.arcs.iter().map(flow).collect();
     let mut is_open = is_unknown.clone();
     hold(network, &mut flows, &mut is_open);

@@ -1,6 +1,7 @@
 //! A function as a network: each block leads from a node at its start to one at its end, and edges between blocks lead
 //! from ends to starts. Unknown jumps meet in a node, from which they go on to the places whose addresses are taken.
 
+use super::fit;
 use super::network::{Arc, Flowing, How, Network};
 use crate::facts::{Exit, Function, Module};
 use std::collections::BTreeMap;
@@ -91,7 +92,7 @@ fn solve(function: &Function, module: &Module, known: &Known, ways: Ways) -> Flo
     let mut builder = Builder { nodes: 2 * function.blocks.len() + 2, ..Builder::default() };
     builder.add(function, module, known, ways);
     let mut network = Network { nodes: builder.nodes, arcs: builder.arcs };
-    let imbalance = network.solve();
+    let imbalance = fit::solve(&mut network);
     let mut found = Flow {
         blocks: vec![Flowing::default(); function.blocks.len()],
         leaves: vec![None; function.blocks.len()],

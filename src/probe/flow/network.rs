@@ -1,8 +1,6 @@
 //! A network in which as much flows into each node as out of it, but for the outside. An arc's flow follows from the
 //! known ones if nothing else unknown joins its two sides: if it is a bridge of the graph of unknown arcs.
 
-use super::fit::fit;
-
 /// How a count is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
@@ -70,12 +68,8 @@ pub(super) struct Network {
 const MOST_PASSES: usize = 64;
 
 impl Network {
-    /// Derives what follows, and fits the rest if anything is known. The flow that is out of balance: 0 if all counts
-    /// agree.
-    pub fn solve(&mut self) -> f64 {
-        if self.arcs.iter().all(Arc::is_unknown) {
-            return 0.0;
-        }
+    /// Derives what follows. What would flow backwards, which is set to nothing: 0 if the counts agree.
+    pub fn derive(&mut self) -> f64 {
         for _ in 0..MOST_PASSES {
             let derived = self.bridges();
             if !self.close() && !derived {
@@ -86,10 +80,7 @@ impl Network {
         for arc in self.arcs.iter_mut().filter(|arc| arc.flow.count < 0.0) {
             arc.flow = Flowing { count: 0.0, how: How::Fitted };
         }
-        if self.arcs.iter().any(Arc::is_unknown) {
-            fit(self);
-        }
-        negative + self.imbalance()
+        negative
     }
 
     /// What flows into each node minus what flows out, over known arcs.
@@ -103,7 +94,7 @@ impl Network {
     }
 
     /// The surplus of all nodes without unknown and fitted arcs, besides the outside.
-    fn imbalance(&self) -> f64 {
+    pub fn imbalance(&self) -> f64 {
         let mut surplus = self.surplus();
         for arc in self.arcs.iter().filter(|arc| arc.flow.how >= How::Sampled) {
             surplus[arc.from] = 0.0;
@@ -223,6 +214,7 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit::solve;
     use super::*;
 
     fn network(nodes: usize, arcs: &[(usize, usize, Option<u64>)]) -> Network {
@@ -237,7 +229,7 @@ mod tests {
     }
 
     fn solved(mut of: Network) -> (Vec<(f64, How)>, f64) {
-        let rest = of.solve();
+        let rest = solve(&mut of);
         (of.arcs.iter().map(|arc| (arc.flow.count, arc.flow.how)).collect(), rest)
     }
 
