@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tma::text::several;
 
-/// The code with locked instructions, by file, and its samples. In isolation nobody contends for their lines, and what
-/// they take there may seem to explain them.
-pub(super) fn locked(functions: &[Function]) -> (Vec<(&str, Range<u64>)>, u64) {
+/// The code with stores, by file, and its samples. In isolation nobody contends for their lines, and what they take there,
+/// as locked instructions or by store forwarding, may seem to explain them.
+pub(super) fn storing(functions: &[Function]) -> (Vec<(&str, Range<u64>)>, u64) {
     let (mut found, mut samples) = (Vec::new(), 0);
     for at in functions.iter().flat_map(Function::pieces) {
-        let blocks = at.piece.blocks.iter().filter(|block| at.function.has_locked(**block));
+        let blocks = at.piece.blocks.iter().filter(|block| at.function.stores(**block));
         let before = found.len();
         found.extend(blocks.map(|block| (at.function.module.as_str(), at.function.range(*block))));
         samples += if found.len() > before { at.piece.samples } else { 0 };

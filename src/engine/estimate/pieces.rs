@@ -3,7 +3,7 @@
 
 use super::further::{Counted, Uncounted};
 use crate::hot::hottest::Hot;
-use iced_x86::{FlowControl, Mnemonic, OpKind};
+use iced_x86::{FlowControl, OpKind, Register};
 use isa::deps::memory::Settings;
 use isa::deps::{self, Analyser, Window, critical_path};
 use isa::flow::{Edge, Flow, Loop};
@@ -119,13 +119,13 @@ impl Function {
         })
     }
 
-    /// Whether a block has a locked instruction: with the prefix, or `xchg` with memory (Intel SDM, volume 3, 9.1.2.1).
-    pub fn has_locked(&self, block: usize) -> bool {
+    /// Whether a block stores to memory that other threads may know: not to its own stack.
+    pub fn stores(&self, block: usize) -> bool {
         self.instructions(block).iter().any(|(_, inst)| {
             let decoded = &inst.decoded;
             let mut kinds = (0..decoded.op_count()).map(|number| decoded.op_kind(number));
-            let is_exchange = decoded.mnemonic() == Mnemonic::Xchg;
-            decoded.has_lock_prefix() || is_exchange && kinds.any(|kind| kind == OpKind::Memory)
+            let is_named = kinds.any(|kind| kind == OpKind::Memory);
+            is_named && decoded.memory_base() != Register::RSP && inst.writes_memory()
         })
     }
 
