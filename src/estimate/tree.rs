@@ -159,7 +159,7 @@ impl Dominant {
 
 /// The part with the largest share; where it is not certain which that is, the node of level 1, if that is. `None`
 /// (*undecided*) where another one, or what is unexplained, may be as large: where the difference of the two shares is
-/// not above their errors, combined in quadrature.
+/// not above their errors, combined in quadrature; of what is unexplained, which is what the node lacks, added up.
 pub fn bottleneck(parts: &Parts) -> Option<Dominant> {
     let level1 = [Part::Retiring, Part::BadSpeculation, Part::Unexplained].map(Dominant::Part);
     let level1 = level1.into_iter().chain([Dominant::Frontend, Dominant::Backend]);
@@ -174,7 +174,11 @@ fn largest(parts: &Parts, nodes: &[Dominant]) -> Option<Dominant> {
     let most = named.max_by(|a, b| all[*a].value.total_cmp(&all[*b].value))?;
     let own = all[most];
     let is_less = |(at, other): (usize, &Interval)| {
-        at == most || own.value - other.value > own.below().hypot(other.above())
+        let both = match (nodes[most].part(), nodes[at]) {
+            (None, Dominant::Part(Part::Unexplained)) => own.below() + other.above(),
+            _ => own.below().hypot(other.above()),
+        };
+        at == most || own.value - other.value > both
     };
     let is_certain = own.value > 0.0 && all.iter().enumerate().all(is_less);
     is_certain.then_some(nodes[most])
