@@ -201,7 +201,7 @@ impl Further {
 /// its time, say.
 const ALIKE: f64 = 0.01;
 
-/// Share of all instructions from which on the difference of a single block counts.
+/// Share of all instructions from which on the difference of a single block counts, if its function has few samples.
 const LARGE: f64 = 0.01;
 
 /// How two counted runs differ.
@@ -209,8 +209,8 @@ const LARGE: f64 = 0.01;
 pub(super) struct Repeated {
     /// Whether they entered all blocks of hot functions equally often, and others about so.
     pub is_same: bool,
-    /// By how much entries differ, relative: those of all blocks together, weighted by instructions, or of the large
-    /// block that differs most.
+    /// By how much entries differ, relative: those of all blocks together, weighted by instructions, or of the hot or
+    /// large block that differs most.
     pub differs: f64,
 }
 
@@ -227,10 +227,11 @@ impl Repeated {
             let again = other.get(place).map_or(0, |(count, _)| *count);
             let own = weight(count.abs_diff(again), *instructions);
             different += own;
-            if weight(*count, *instructions) >= LARGE * all {
+            let is_hot = is_hot(&place.0, place.1.0);
+            if is_hot || weight(*count, *instructions) >= LARGE * all {
                 most = most.max(count.abs_diff(again) as f64 / (*count).max(1) as f64);
             }
-            is_same &= *count == again || !is_hot(&place.0, place.1.0);
+            is_same &= *count == again || !is_hot;
         }
         let overall = different / all.max(1.0);
         Self { is_same: is_same && overall <= ALIKE, differs: overall.max(most) }

@@ -13,7 +13,6 @@ use super::pieces::{Function, Kind, PieceOf};
 use super::pooled;
 use super::words::{Grounds, Place, Runs, next, sentence};
 use estimate::{Evidence, Interval, Parts, Reason, Sampled, bottleneck};
-use report::documents::Purpose;
 use report::documents::estimate::{Bottleneck, Estimate, Row};
 
 /// The limits of counts of a process.
@@ -39,25 +38,21 @@ pub(super) fn evaluate(
     groups
 }
 
-/// Relative error of entries in windows, and where two runs differ that may have been ended by the clock: with probes they
-/// do less.
+/// Relative error of entries in windows, and where two runs differ: a program that runs for a given time does less with
+/// probes.
 const ENTRIES_ERROR: f64 = 0.4;
-/// A counted run that takes this many times as long as the sampled one was not ended by the clock.
-const LONGER: f64 = 1.1;
-/// Errors of entries, as a multiple of the difference of two runs: two standard deviations, as in samples.
-const TWICE: f64 = 2.0;
+/// Up to this relative difference two runs did the same work: those that the clock ends differ by more, as other processes
+/// do.
+const ALIKE: f64 = 1e-4;
 
 /// The relative error of entries.
 fn entries_error(document: &Estimate, known: &Known) -> f64 {
-    let seconds =
-        |of: Purpose| document.runs.iter().find(|run| run.run == of).map(|run| run.seconds);
-    let both = seconds(Purpose::Counts).zip(seconds(Purpose::Samples));
-    let is_whole = both.is_some_and(|(counted, plain)| counted >= LONGER * plain);
-    match document.differs.filter(|_| is_whole) {
+    let is_alike = document.differs.is_some_and(|differs| differs <= ALIKE);
+    match document.deterministic {
         _ if known.ask.process.is_some() => ENTRIES_ERROR,
-        _ if document.deterministic != Some(false) => 0.0,
-        Some(differs) => TWICE * differs,
-        None => ENTRIES_ERROR,
+        Some(false) if is_alike => ALIKE,
+        Some(false) => ENTRIES_ERROR,
+        Some(true) | None => 0.0,
     }
 }
 
