@@ -72,7 +72,11 @@ impl Rest {
                 let left = one.cycles.value - one.known() - unmeasured(one);
                 let most = match is_alone {
                     true => loads.at_most.high,
-                    false => loads.carried.high.max(loads.at_most.high.min(left)),
+                    // Latencies are up to that much longer.
+                    false => {
+                        let left = left / (1.0 + LATENCY_ERROR);
+                        loads.carried.high.max(loads.at_most.high.min(left))
+                    }
                 };
                 sum.memory += most / time;
                 sum.every_load += loads.at_most.high / time;
