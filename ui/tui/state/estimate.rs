@@ -7,7 +7,7 @@ use super::list::{List, Rows, Wanted, matches};
 use super::load::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use engine::estimate::Step;
-use report::documents::estimate::{Estimate, Node, Row};
+use report::documents::estimate::{Dominant, Estimate, Node, Row};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,8 +90,9 @@ impl Estimated {
 
     /// The row of the program's bottleneck; of an undecided one, that of its largest part.
     pub fn bottleneck(&self) -> Option<usize> {
-        let leading = self.document.as_ref()?.program.leading().name();
-        let is_it = |of: &ProgramRow| matches!(of, ProgramRow::Node(node) if node.id == leading);
+        let program = &self.document.as_ref()?.program;
+        let most = program.bottleneck.0.map_or_else(|| program.leading().name(), Dominant::name);
+        let is_it = |of: &ProgramRow| matches!(of, ProgramRow::Node(node) if node.id == most);
         self.program.shown.iter().position(is_it)
     }
 
