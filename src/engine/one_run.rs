@@ -48,6 +48,7 @@ impl OneRun {
         }
         let within = seconds(self.begin.elapsed().as_secs_f64());
         Error::failed(format!("the command ended within {within}, before it was measured"))
+            .because(error.to_string())
             .hint(AGAIN)
     }
 

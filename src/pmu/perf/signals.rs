@@ -58,11 +58,17 @@ extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     }
 }
 
-/// Keeps it for the next measurement.
+/// Keeps it for the next measurement; a second one ends the program, as whatever runs between measurements may take long.
 extern "C" fn hold(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo.
     let bytes = unsafe { bytes_of(number, info) };
-    HELD.store(u16::from_ne_bytes(bytes), Ordering::SeqCst);
+    if HELD.swap(u16::from_ne_bytes(bytes), Ordering::SeqCst) != 0 {
+        // SAFETY: both are async-signal-safe; it is delivered when the handler returns.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+            libc::raise(number);
+        }
+    }
 }
 
 type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
