@@ -70,6 +70,8 @@ pub(super) fn counting(times: Times, found: &Functions) -> String {
         ..first
     };
     let (first, all) = (first.interval(times), all.interval(times));
+    // It is made whatever the budget.
+    let times = Times { budget: times.budget.max(first.high), ..times };
     // Where nothing is to be recorded, it counts again.
     let all = Interval::new(all.value, 2.0 * first.low, all.high);
     format!("first a run that counts; with what its counts call for, {}", times.about(all, true))

@@ -103,7 +103,10 @@ impl Unmeasured {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Disturbed(_) => true,
-            Self::Both(why, _) => why.is_transient(),
+            Self::Both(why, own) => {
+                let is_own = matches!(&**own, Uncaptured::Unmeasured(why) if why.is_transient());
+                why.is_transient() || is_own
+            }
             _ => false,
         }
     }

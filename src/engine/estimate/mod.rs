@@ -205,7 +205,7 @@ pub fn estimate(
     })?;
     let Alone { measured: isolated, own, interrupted } = alone;
     if let (Some(pooled), Some(tail)) = (pooled, &mut none.tail) {
-        let most = Duration::from_secs_f64(plain).max(schedule::TIME).min(progress.budget());
+        let most = Duration::from_secs_f64(plain).max(schedule::TIME).min(progress.budget() / 2);
         progress.begin_apart(pooled::MEASURING, progress.planned);
         interruptible(further.signals(), |interrupt| {
             pooled.measure(tail, &ask.model, most, interrupt)

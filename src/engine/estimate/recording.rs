@@ -146,7 +146,7 @@ impl Known<'_> {
         left = Left { counts: 1, ..left };
         let has_runs = self.ask.process.is_none() && !further.is_interrupted();
         if has_runs && (is_long || !progress.is_due(left, "counts again")) {
-            document.notes.extend(is_long.then(|| NOT_REPEATED.to_owned()));
+            document.notes.push(NOT_REPEATED.to_owned());
         } else if has_runs {
             progress.begin("counts again", left);
             match further.repeated() {
@@ -226,12 +226,12 @@ impl Known<'_> {
         let pool = self.pooled.zip(of.tail.as_ref());
         let pool = pool.map(|(pooled, tail)| Pool::of(pooled, tail, &context));
         let mut found = unexplained(&context, (self.functions, isolated), pool, time);
-        let (locked, samples) = contended::locked(self.functions);
+        let (storing, samples) = contended::storing(self.functions);
         let share = samples as f64 / self.shared.samples.max(1) as f64;
         if self.found.parallel.is_some() && share > WORTH {
             found.share = found.share.max(share);
             let places = Arc::make_mut(&mut found.places);
-            add(places, locked.iter().map(|(module, range)| (*module, range.clone())));
+            add(places, storing.iter().map(|(module, range)| (*module, range.clone())));
         }
         found
     }

@@ -59,7 +59,7 @@ pub(super) fn isolation(
     let Known { ask, functions, .. } = *known;
     let Shared { samples, cycles, .. } = *known.shared;
     let seconds = progress.times.plain;
-    let mut own = OwnValues::new(&ask.command, seconds);
+    let mut own = OwnValues::new(&ask.command, seconds, progress.budget() / 2);
     let order = hottest(functions, samples);
     let begin = Instant::now();
     // Half of a budget is left for runs.
@@ -77,11 +77,12 @@ pub(super) fn isolation(
     };
     progress.plan(&left(0).words(progress.times()), left(0));
     // Others use the core for some time: what they disturb is measured again after all else.
-    let mut queue: VecDeque<(usize, usize)> = order.iter().copied().collect();
-    let mut tries = 0;
-    while let Some((at, piece)) = &queue.pop_front() {
-        let number = tries.min(order.len() - 1);
-        tries += 1;
+    let mut queue: VecDeque<((usize, usize), usize)> =
+        order.iter().map(|piece| (*piece, 1)).collect();
+    let mut done = 0;
+    while let Some(((at, piece), tries)) = &queue.pop_front() {
+        let number = done.min(order.len() - 1);
+        done += 1;
         if begin.elapsed() > most {
             measured.entry((*at, *piece)).or_insert(Err(Unmeasured::NoTime));
             continue;
@@ -112,8 +113,8 @@ pub(super) fn isolation(
             found = Err(Unmeasured::Interrupted);
         }
         let is_transient = found.as_ref().is_err_and(Unmeasured::is_transient);
-        if is_transient && tries < TRIES * order.len() {
-            queue.push_back((*at, *piece));
+        if is_transient && *tries < TRIES {
+            queue.push_back(((*at, *piece), tries + 1));
         }
         measured.insert((*at, *piece), found);
         after(&measured);
@@ -206,13 +207,13 @@ fn is_longer(own: &Isolated, made_up: &Isolated, in_program: f64) -> bool {
 }
 
 impl OwnValues {
-    /// For a command whose first run took this many seconds.
-    pub fn new(command: &Command, seconds: f64) -> Self {
+    /// For a command whose first run took this many seconds; captures take `most` in all.
+    pub fn new(command: &Command, seconds: f64, most: Duration) -> Self {
         Self {
             // A cut-off output does not belong where the first one went.
             command: Command { stdout: pmu::Stdout::Dropped, ..command.clone() },
             first_entry: Duration::from_secs_f64(FIRST_ENTRY.0 * seconds + FIRST_ENTRY.1),
-            left: Duration::from_secs_f64((MOST * seconds).max(LEAST_SECONDS)),
+            left: Duration::from_secs_f64((MOST * seconds).max(LEAST_SECONDS)).min(most),
             runs: 0,
             spent: Duration::ZERO,
         }
