@@ -52,10 +52,11 @@ impl Profile {
     /// The command cannot be started or traced.
     pub fn record_targets(&mut self, command: &Command) -> Result<Option<i32>> {
         let module = &self.counted.module;
-        let (found, interrupted) = targets::recorded(&self.code, &self.flows, module, command)?;
-        self.flows = solved::solve(&self.code, &self.counted, &found);
-        self.targets = found;
-        Ok(interrupted)
+        let found = targets::recorded(&self.code, &self.flows, module, command)?;
+        self.flows = solved::solve(&self.code, &self.counted, &found.targets);
+        self.targets = found.targets;
+        self.counted.notes.extend(found.notes);
+        Ok(found.interrupted)
     }
 
     /// The document.

@@ -10,14 +10,17 @@ use probe::count::Wanted;
 use probe::facts::{Exit, Function};
 use probe::flow::{Flow, How};
 use probe::plan::{What, branches};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use tma::Result;
 
-/// Pages of memory: a file is mapped at a multiple of them.
-const IN_PAGE: u64 = 0xfff;
-/// Recorded targets by which the place of a file in memory is found.
-const MOST_VALUES: usize = 256;
+/// Result of the run.
+pub(super) struct Found {
+    pub targets: Targets,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+    pub notes: Vec<String>,
+}
 
 /// Records the targets of these functions' jumps and calls that are not known by the flow.
 ///
@@ -28,7 +31,7 @@ pub(super) fn recorded(
     flows: &[Flow],
     module: &str,
     command: &Command,
-) -> Result<(Targets, Option<i32>)> {
+) -> Result<Found> {
     let asked: Vec<BTreeSet<u64>> =
         code.functions.iter().zip(flows).map(|(one, flow)| open(&one.facts, flow)).collect();
     let wanted = |one: &super::code::Function| Wanted {
@@ -44,13 +47,28 @@ pub(super) fn recorded(
     let signals = Signals::catch()?;
     let found = record(command, &wanted, &requests, Pace::default(), &signals)?;
     let mut targets = outcomes(code, &found);
-    for (at, seen) in jumped(code, &found) {
+    let (jumped, unplaced) = jumped(code, &found, Path::new(module));
+    for (at, seen) in jumped {
         targets.entry(at).or_default().extend(seen);
     }
-    Ok((targets, found.interrupted))
+    let mut notes = found.notes;
+    if found.observed.is_empty() {
+        notes
+            .push("--targets: counts determine all edges, so that nothing was recorded".to_owned());
+    } else if targets.is_empty() && unplaced == 0 {
+        let why = found.observed.iter().find_map(|one| one.refused.as_ref());
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        notes.push(format!("--targets: no jump or call was recorded{why}"));
+    }
+    if unplaced > 0 {
+        notes.push(format!(
+            "--targets: {unplaced} recorded jumps and calls are left out: it is not known where the file was in memory"
+        ));
+    }
+    Ok(Found { targets, interrupted: found.interrupted, notes })
 }
 
-/// The jumps and calls at the ends of executed blocks that lead where the counts do not tell.
+/// The jumps and calls at the ends of executed blocks whose edges the counts do not determine.
 fn open(function: &Function, flow: &Flow) -> BTreeSet<u64> {
     let mut fitted = BTreeSet::new();
     for edge in flow.edges.iter().filter(|edge| edge.flow.how >= How::Fitted) {
@@ -88,48 +106,24 @@ fn outcomes(code: &Code, found: &Recorded) -> Targets {
     all
 }
 
-/// Targets of indirect jumps and calls.
-fn jumped(code: &Code, found: &Recorded) -> Targets {
-    // By program image, which may have the file elsewhere: jump, and address in the process.
-    let mut images: BTreeMap<usize, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
+/// Targets of indirect jumps and calls of the module, and how many records have none that is known.
+fn jumped(code: &Code, found: &Recorded, module: &Path) -> (Targets, u64) {
+    let (mut all, mut unplaced) = (Targets::new(), 0);
     for burst in &found.bursts {
-        let of = images.entry(burst.image).or_default();
+        // Each program image may have the file elsewhere.
+        let bias = if code.module.is_fixed { Some(0) } else { found.bias(burst.image, module) };
         for record in &burst.records {
             let Some(observed) = found.observed.get(record.site as usize) else { continue };
-            if observed.request.what == What::Target {
-                *of.entry((observed.request.at, record.value)).or_default() += 1;
+            if observed.request.what != What::Target {
+                continue;
             }
+            let Some(bias) = bias else {
+                unplaced += 1;
+                continue;
+            };
+            let targets = all.entry(observed.request.at).or_default();
+            *targets.entry(record.value.wrapping_sub(bias)).or_default() += 1;
         }
     }
-    let mut all = Targets::new();
-    for seen in images.values() {
-        let values: BTreeSet<u64> = seen.keys().map(|(_, value)| *value).collect();
-        let Some(bias) = bias(code, &values) else { continue };
-        for ((at, value), times) in seen {
-            *all.entry(*at).or_default().entry(value.wrapping_sub(bias)).or_default() += times;
-        }
-    }
-    all
-}
-
-/// What a process adds to the addresses of the file: that by which most of these addresses are places that can be
-/// jumped to, if it is the only such.
-fn bias(code: &Code, values: &BTreeSet<u64>) -> Option<u64> {
-    if code.module.is_fixed {
-        return Some(0);
-    }
-    let mut places: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for block in code.functions.iter().flat_map(|one| &one.facts.blocks).filter(|b| b.is_entered) {
-        places.entry(block.start & IN_PAGE).or_default().push(block.start);
-    }
-    let mut votes: BTreeMap<u64, usize> = BTreeMap::new();
-    for value in values.iter().take(MOST_VALUES) {
-        for place in places.get(&(value & IN_PAGE)).into_iter().flatten() {
-            *votes.entry(value.wrapping_sub(*place)).or_default() += 1;
-        }
-    }
-    let most = votes.values().copied().max()?;
-    let mut best = votes.iter().filter(|(_, votes)| **votes == most);
-    let (bias, _) = best.next()?;
-    best.next().is_none().then_some(*bias)
+    (all, unplaced)
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub(super) struct Image {
 pub(super) struct Gate {
     shared: Arc<Shared>,
     pub image: Image,
+    /// By file: what was added to its addresses.
+    pub biases: BTreeMap<PathBuf, u64>,
     /// The first N requests may have a record quota.
     quotas: u32,
     refill: Instant,
@@ -94,6 +97,7 @@ impl Gate {
             factor: 1.0,
             random: Random(image.number as u64 + 1),
             image,
+            biases: BTreeMap::new(),
             bursts: Vec::new(),
             log: None,
             has_ended: false,
@@ -103,6 +107,11 @@ impl Gate {
         gate.refill_quotas(gate.refill);
         gate.open();
         gate
+    }
+
+    /// Whether its records are in this memory.
+    pub fn is_of(&self, shared: &Shared) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
 
     /// Refills all quotas when the refill interval is over.

@@ -181,6 +181,12 @@ impl Probes for Observing {
         }
     }
 
+    fn placed(&mut self, target: &Target, shared: &Shared, bias: u64) {
+        if let Some(gate) = self.gates.iter_mut().find(|gate| gate.is_of(shared)) {
+            gate.biases.insert(target.path.clone(), bias);
+        }
+    }
+
     fn closed(
         &mut self,
         number: usize,
@@ -232,16 +238,19 @@ pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> 
             own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
         }
     }
-    let (mut bursts, mut heaps) = (Vec::new(), Vec::new());
+    let (mut bursts, mut heaps, mut biases) = (Vec::new(), Vec::new(), BTreeMap::new());
     for mut gate in observing.gates.drain(..) {
         gate.finish();
         heaps.extend(gate.heap());
+        let number = gate.image.number;
+        biases.extend(gate.biases.into_iter().map(|(path, bias)| ((number, path), bias)));
         bursts.append(&mut gate.bursts);
     }
     Recorded {
         observed: observing.observed,
         bursts,
         heaps,
+        biases,
         windows: 0,
         wall: followed.wall,
         exit: followed.exit,

@@ -3,7 +3,9 @@
 use super::heap::Heap;
 use crate::patch::Unprobed;
 use crate::plan::Request;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +90,8 @@ pub struct Recorded {
     pub bursts: Vec<Burst>,
     /// Memory allocated by images with bursts, if requested.
     pub heaps: Vec<Heap>,
+    /// By image ([`Burst::image`]) and file: what a process adds to its addresses (p_vaddr); not of several windows.
+    pub biases: BTreeMap<(usize, PathBuf), u64>,
     /// The windows of a command's run that it is from; 0 if it is from a whole run, or of a live process.
     pub windows: usize,
     /// From the start of the command or the window to its end.
@@ -110,6 +114,11 @@ impl Recorded {
     /// Result of a run that a signal interrupted before any record.
     pub fn interrupted(signal: i32) -> Self {
         Self { interrupted: Some(signal), ..Self::default() }
+    }
+
+    /// What an image adds to the addresses of a file; `None` if it was not patched there.
+    pub fn bias(&self, image: usize, file: &Path) -> Option<u64> {
+        self.biases.get(&(image, file.to_owned())).copied()
     }
 
     /// Adds a later window with the same requests.

@@ -50,6 +50,8 @@ pub struct Flow {
     pub entries: Flowing,
     /// Flow that is out of balance: 0 if all counts agree.
     pub imbalance: f64,
+    /// Flow from unknown jumps to targets that has no edge: those are too many, or passed less than once.
+    pub dropped: f64,
 }
 
 /// Which ways are possible.
@@ -112,19 +114,32 @@ fn solve(function: &Function, module: &Module, known: &Known, ways: Ways) -> Flo
             Role::Target(block) => targets.push((block, flow)),
         }
     }
-    found.edges.extend(pairs(&jumps, &targets));
+    let (edges, dropped) = pairs(&jumps, &targets);
+    found.edges = merged(found.edges.into_iter().chain(edges));
+    found.dropped = dropped;
     found
 }
 
-/// Edges from unknown jumps to their possible targets: in proportion to both.
-fn pairs(jumps: &[(usize, Flowing)], targets: &[(usize, Flowing)]) -> Vec<Edge> {
+/// Edges with the same ends added up, each known as the larger part of it.
+fn merged(edges: impl Iterator<Item = Edge>) -> Vec<Edge> {
+    let mut all: BTreeMap<(usize, usize), Flowing> = BTreeMap::new();
+    for Edge { from, to, flow } in edges {
+        let sum = all.entry((from, to)).or_insert(Flowing { count: 0.0, ..flow });
+        let how = if flow.count > sum.count { flow.how } else { sum.how };
+        *sum = Flowing { count: sum.count + flow.count, how };
+    }
+    all.into_iter().map(|((from, to), flow)| Edge { from, to, flow }).collect()
+}
+
+/// Edges from unknown jumps to their possible targets, in proportion to both; the flow of those that are left out.
+fn pairs(jumps: &[(usize, Flowing)], targets: &[(usize, Flowing)]) -> (Vec<Edge>, f64) {
     let ran = |all: &[(usize, Flowing)]| -> Vec<(usize, Flowing)> {
         all.iter().filter(|(_, flow)| flow.count > 0.0).copied().collect()
     };
     let (jumps, targets) = (ran(jumps), ran(targets));
     let all: f64 = jumps.iter().map(|(_, flow)| flow.count).sum();
     if all <= 0.0 || jumps.len().saturating_mul(targets.len()) > MOST_PAIRS {
-        return Vec::new();
+        return (Vec::new(), all);
     }
     // A single jump, or a single target, leaves no choice.
     let is_sure = jumps.len() == 1 || targets.len() == 1;
@@ -136,7 +151,9 @@ fn pairs(jumps: &[(usize, Flowing)], targets: &[(usize, Flowing)]) -> Vec<Edge> 
     };
     let edges = jumps.iter().flat_map(|jump| targets.iter().map(move |target| edge(jump, target)));
     // Between jumps with recorded targets hardly anything is left.
-    edges.filter(|edge| edge.flow.count >= 0.5).collect()
+    let edges: Vec<Edge> = edges.filter(|edge| edge.flow.count >= 0.5).collect();
+    let kept: f64 = edges.iter().map(|edge| edge.flow.count).sum();
+    (edges, (all - kept).max(0.0))
 }
 
 /// Collects the arcs, with what each is.
@@ -184,6 +201,8 @@ impl Builder {
             let last = block.instructions.last().map_or(block.start, |last| last.ip());
             let seen = known.seen.get(&last).filter(|seen| !seen.is_empty());
             let all = seen.map_or(0, |seen| seen.values().sum::<u64>()) as f64;
+            // Targets of a call say nothing of where it returns to.
+            let seen = seen.filter(|_| block.exit != Exit::MayEnd);
             let share = |to: u64| Some(*seen?.get(&to).unwrap_or(&0) as f64 / all);
             for to in &block.successors {
                 let (role, ends) = (Role::Edge(number, *to), (end(number), start(*to)));
@@ -227,8 +246,16 @@ impl Builder {
                 // It ends in bytes that do not decode.
                 (Exit::None, _) => block.successors.is_empty().then_some(1.0),
             };
-            if let Some(weight) = leaves {
-                self.arc(Role::Leaves(number), (end(number), outside), weight);
+            let stays =
+                || block.successors.iter().filter_map(|to| share(function.blocks[*to].start));
+            let role = (Role::Leaves(number), (end(number), outside));
+            match leaves {
+                Some(_) if block.exit == Exit::Leaves && seen.is_some() => {
+                    self.sampled(role.0, role.1, 1.0 - stays().sum::<f64>());
+                }
+                Some(share) if elsewhere > 0.0 => self.sampled(role.0, role.1, share),
+                Some(weight) => self.arc(role.0, role.1, weight),
+                None => {}
             }
             if block.exit == Exit::Unknown && has_targets {
                 let weight = if seen.is_some() { RARE } else { 1.0 };

@@ -66,13 +66,18 @@ pub(super) struct Network {
 
 /// Passes of derivation: each finds at least one more arc without flow.
 const MOST_PASSES: usize = 64;
+/// Share of the flow through a node by which fitted arcs may miss it: fitting ends after some rounds.
+const LOOSE: f64 = 1e-3;
 
 impl Network {
-    /// Derives what follows. What would flow backwards, which is set to nothing: 0 if the counts agree.
+    /// Derives what follows, known no better than what it rests on. What would flow backwards, which is set to nothing:
+    /// 0 if the counts agree.
     pub fn derive(&mut self) -> f64 {
+        let known = self.arcs.iter().map(|arc| arc.flow.how).filter(|how| *how != How::Unknown);
+        let how = known.fold(How::Derived, How::max);
         for _ in 0..MOST_PASSES {
-            let derived = self.bridges();
-            if !self.close() && !derived {
+            let derived = self.bridges(how);
+            if !self.close(how) && !derived {
                 break;
             }
         }
@@ -93,20 +98,34 @@ impl Network {
         surplus
     }
 
-    /// The surplus of all nodes without unknown and fitted arcs, besides the outside.
+    /// The surplus of all nodes without unknown arcs, besides the outside; where arcs are fitted, if it is more than
+    /// rounds of fitting leave.
     pub fn imbalance(&self) -> f64 {
         let mut surplus = self.surplus();
-        for arc in self.arcs.iter().filter(|arc| arc.flow.how >= How::Sampled) {
-            surplus[arc.from] = 0.0;
-            surplus[arc.to] = 0.0;
+        let mut loose = vec![0.0; self.nodes];
+        for arc in &self.arcs {
+            for node in [arc.from, arc.to] {
+                match arc.flow.how {
+                    How::Unknown => surplus[node] = 0.0,
+                    How::Sampled | How::Fitted => loose[node] = LOOSE,
+                    How::Counted | How::Derived => {}
+                }
+            }
         }
+        let mut through = vec![0.0; self.nodes];
+        self.arcs.iter().for_each(|arc| through[arc.to] += arc.flow.count);
         surplus.pop();
-        surplus.into_iter().map(f64::abs).sum()
+        let nodes = surplus.into_iter().zip(loose.into_iter().zip(through));
+        let misses = |(surplus, (loose, through)): (f64, (f64, f64))| {
+            let least = if loose > 0.0 { (loose * through).max(0.5) } else { 0.0 };
+            Some(surplus.abs()).filter(|surplus| *surplus > least)
+        };
+        nodes.filter_map(misses).sum()
     }
 
     /// Unknown arcs carry nothing where all that enters a node leaves it by known ones, or the other way round. Whether
     /// there were some.
-    fn close(&mut self) -> bool {
+    fn close(&mut self, how: How) -> bool {
         // By node and side: what flows there, and whether an arc of it is unknown.
         let mut sides = vec![[(0.0, false); 2]; self.nodes];
         for arc in &self.arcs {
@@ -123,7 +142,7 @@ impl Network {
         let mut any = false;
         for arc in self.arcs.iter_mut().filter(|arc| arc.is_unknown()) {
             if is_closed(arc.to, 0) || is_closed(arc.from, 1) {
-                arc.flow = Flowing { count: 0.0, how: How::Derived };
+                arc.flow = Flowing { count: 0.0, how };
                 any = true;
             }
         }
@@ -131,7 +150,7 @@ impl Network {
     }
 
     /// Gives every bridge among the unknown arcs its flow. Whether there were some.
-    fn bridges(&mut self) -> bool {
+    fn bridges(&mut self, how: How) -> bool {
         let mut beside = vec![Vec::new(); self.nodes];
         for (number, arc) in self.arcs.iter().enumerate().filter(|(_, arc)| arc.is_unknown()) {
             beside[arc.from].push((number, arc.to));
@@ -155,7 +174,7 @@ impl Network {
             let arc = &mut self.arcs[*number];
             // What is below keeps nothing: its surplus leaves by the bridge.
             let count = if arc.from == *below { *surplus } else { -surplus };
-            arc.flow = Flowing { count, how: How::Derived };
+            arc.flow = Flowing { count, how };
         }
         !search.found.is_empty()
     }
@@ -279,6 +298,21 @@ mod tests {
         let all: Vec<f64> = found[4..].iter().map(|(count, _)| count.round()).collect();
         assert_eq!(all, [18.0, 12.0, 2.0, 8.0]);
         assert_eq!([4, 5, 6].map(|arc| found[arc].1), [How::Sampled, How::Sampled, How::Fitted]);
+    }
+
+    /// 10 enter, and go by either of two unknown arcs; 7 leave.
+    #[test]
+    fn counts_that_disagree_beyond_unknown_arcs_are_noticed() {
+        let arcs = [(2, 0, Some(10)), (0, 1, None), (0, 1, None), (1, 2, Some(7))];
+        assert!(solved(network(3, &arcs)).1 > 1.0);
+    }
+
+    /// Of 10 fitted that enter, 3 go one way.
+    #[test]
+    fn what_rests_on_fitted_counts_is_fitted() {
+        let mut of = network(2, &[(1, 0, Some(10)), (0, 1, Some(3)), (0, 1, None)]);
+        of.arcs[0].flow.how = How::Fitted;
+        assert_eq!(solved(of).0[2], (7.0, How::Fitted));
     }
 
     #[test]

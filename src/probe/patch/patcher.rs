@@ -179,7 +179,8 @@ impl<P: Probes> Patcher<P> {
             let target = instance.target;
             let Ok(instance) = Rc::try_unwrap(instance) else { continue };
             let (file, probes) = (&self.targets[target], instance.code.jumps());
-            let Instance { plans, shared, .. } = instance;
+            let Instance { plans, shared, bias, .. } = instance;
+            self.probes.placed(file, &shared, bias);
             if let Err(why) = self.probes.closed(target, file, plans, &shared, probes) {
                 self.refuse(target, why);
             }

@@ -65,6 +65,9 @@ pub trait Probes: Sized {
     /// Called when all threads of a process are about to end, while its memory still exists.
     fn process_ending(&mut self, _process: i32) {}
 
+    /// Called before [`closed`](Self::closed): what was added to each p_vaddr of the file.
+    fn placed(&mut self, _target: &Target, _shared: &Shared, _bias: u64) {}
+
     /// Called to read the shared memory of a file when all processes with it have ended, or at the
     /// end, with the plans of its functions and the number of its probes.
     ///

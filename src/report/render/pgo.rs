@@ -25,14 +25,20 @@ pub fn order(document: &Pgo) -> String {
 
 fn counts(document: &Pgo, ranges: impl Iterator<Item = ((u64, u64), u64)>) -> Counts {
     let taken = document.edges.iter().filter(|edge| edge.kind != EdgeKind::Next);
-    let edge = |edge: &EdgeRow| Some(((edge.from.0, edge.to.0), (edge.count?, 0)));
+    let edge = |edge: &EdgeRow| Some(((edge.from.0, edge.to.0), edge.count?));
     let entries = document.functions.iter().filter_map(|one| Some((one.start.0, one.entries?)));
-    Counts {
-        ranges: ranges.filter(|(_, count)| *count > 0).collect(),
-        edges: taken.filter_map(edge).filter(|(_, (count, _))| *count > 0).collect(),
-        entries: entries.filter(|(_, count)| *count > 0).collect(),
-        ..Counts::default()
+    let mut all =
+        Counts { entries: entries.filter(|(_, count)| *count > 0).collect(), ..Counts::default() };
+    // Several rows may have the same ends.
+    for (ends, count) in ranges.filter(|(_, count)| *count > 0) {
+        let sum = all.ranges.entry(ends).or_default();
+        *sum = sum.saturating_add(count);
     }
+    for (ends, count) in taken.filter_map(edge).filter(|(_, count)| *count > 0) {
+        let (sum, _) = all.edges.entry(ends).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    all
 }
 
 /// What the profile rests on.
@@ -70,4 +76,25 @@ pub fn text(document: &Pgo) -> String {
         );
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::pgo::How;
+    use tma::Address;
+
+    fn edge(kind: EdgeKind, to: u64, count: u64) -> EdgeRow {
+        let (block, from, to) = (Address(0x10), Address(0x18), Address(to));
+        EdgeRow { block, from, to, kind, count: Some(count), how: How::Sampled }
+    }
+
+    #[test]
+    fn counts_of_the_same_edge_are_added_up() {
+        let (jump, next) = (EdgeKind::Jump, EdgeKind::Next);
+        let edges =
+            [edge(jump, 0x40, 999), edge(jump, 0x40, 2), edge(next, 0x20, 7), edge(next, 0x20, 1)];
+        let document = Pgo { edges: edges.to_vec(), ..Pgo::default() };
+        assert_eq!(bolt(&document), "B 18 40 1001 0\nF 10 20 8\n");
+    }
 }
