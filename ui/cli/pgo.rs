@@ -142,19 +142,26 @@ fn bolt(profile: &Path, document: &Pgo) {
     let mut words: Vec<OsString> = vec![installed("llvm-bolt").into(), (&document.module).into()];
     words.extend(["-o".into(), joined(&document.module, ".bolt"), "-p".into(), profile.into()]);
     words.extend(BOLT.iter().map(OsString::from));
+    if document.has_relocations {
+        words.extend(MOVED.iter().map(OsString::from));
+    }
     message::remedy(&format!("`{}`", quoted(&words)));
 }
 
 fn clang(profile: &Path, document: &Pgo) {
     if !document.has_lines {
-        message::note(
-            "the program has no line numbers: compile it with `-gline-tables-only -fdebug-info-for-profiling`, \
-             then count it again",
+        message::note("the program has no line numbers, by which a compiler finds its code");
+        message::remedy(
+            "compile it with `-gline-tables-only -fdebug-info-for-profiling`, then count it again",
         );
+        return;
     }
+    let profgen = installed("llvm-profgen");
+    // A compiler reads what a tool of its own version wrote.
+    let compiler = profgen.replace("llvm-profgen", "clang");
     let made = joined(profile, ".prof");
     let words = [
-        installed("llvm-profgen").into(),
+        profgen.into(),
         joined("--unsymbolized-profile=", profile),
         joined("--binary=", &document.module),
         joined("--output=", &made),
@@ -164,19 +171,14 @@ fn clang(profile: &Path, document: &Pgo) {
     message::remedy(&format!("`{}`", quoted(&words)));
     message::remedy(&format!(
         "then compile with `{}`, or with -Zprofile-sample-use of rustc",
-        quoted(&[joined("-fprofile-sample-use=", made)])
+        quoted(&[compiler.into(), joined("-fprofile-sample-use=", made)])
     ));
 }
 
 /// Options of llvm-bolt for such a profile.
-const BOLT: [&str; 6] = [
-    "-pa",
-    "-reorder-blocks=ext-tsp",
-    "-reorder-functions=cdsort",
-    "-split-functions",
-    "-split-all-cold",
-    "-icf=1",
-];
+const BOLT: [&str; 4] = ["-pa", "-reorder-blocks=ext-tsp", "-split-functions", "-split-all-cold"];
+/// Further ones if functions can be moved.
+const MOVED: [&str; 2] = ["-reorder-functions=cdsort", "-icf=1"];
 
 /// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
 fn installed(name: &str) -> String {
