@@ -110,7 +110,9 @@ fn what_enters_a_block_leaves_it() {
     };
     let entries: BTreeMap<String, u64> = rows("functions")
         .iter()
-        .map(|one| (one["start"].as_str().unwrap().to_owned(), one["entries"].as_u64().unwrap()))
+        .map(|one| {
+            (one["start"].as_str().unwrap().to_owned(), one["other_entries"].as_u64().unwrap())
+        })
         .collect();
     let (mut into, mut out) = (0, 0);
     for block in rows("blocks") {
@@ -168,8 +170,20 @@ fn targets_of_computed_gotos_are_recorded() {
         }
         let is_near = |n: &u64| (n + 1) % 1000 <= 2;
         assert!(jumps.iter().all(is_near), "{more}: {jumps:?}");
+        let Some((document, _)) = profiled(&folder, &program, &["--targets", "--for", "json"])
+        else {
+            return;
+        };
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let edges = document["edges"].as_array().unwrap();
+        let ends: BTreeSet<_> =
+            edges.iter().map(|e| (e["from"].to_string(), e["to"].to_string())).collect();
+        assert_eq!(ends.len(), edges.len(), "{document}");
     }
 }
+
+/// Changes a document.
+type Change<'c> = &'c dyn Fn(&mut serde_json::Value);
 
 /// Counts of two runs are twice those of one; those of another build are refused.
 #[test]
@@ -194,6 +208,35 @@ fn counts_of_several_runs_are_added_up() {
         // Fitted counts are rounded.
         assert!((2 * one.count).abs_diff(two.count) <= 1, "{one:x?} {two:x?}");
     }
+    // Limits of the runs are passed on, and counts that cannot be of this file are refused.
+    let changed = |change: Change<'_>| {
+        let mut document = serde_json::from_str(&folder.read("counts.json")).unwrap();
+        change(&mut document);
+        let path = folder.file("changed.json");
+        std::fs::write(&path, document.to_string()).unwrap();
+        tdtool(["pgo", "-o", "-", "--merge", &path])
+    };
+    let noted = changed(&|document| {
+        document["interrupted"] = 2.into();
+        document["contradictions"] = serde_json::json!(["7 enter, 6 leave"]);
+    })
+    .succeeded();
+    for part in ["signal 2", "7 enter, 6 leave"] {
+        assert!(noted.stderr.contains(part), "{}", noted.stderr);
+    }
+    let refusals: [(Change<'_>, &str); 3] = [
+        (&|document| document["blocks"][0]["start"] = "0x3".into(), "0x3"),
+        (
+            &|document| document["blocks"][0]["count"] = ((1_u64 << 53) + 1).into(),
+            "9007199254740993",
+        ),
+        (&|document| document["modules"][0]["build_id"] = serde_json::Value::Null, "none"),
+    ];
+    for (change, part) in refusals {
+        let refused = changed(change);
+        assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
     let options = ["-O2", "-DCHANGED", "-Wl,--build-id=0x1234"];
     gcc(folder.path(), PLAIN, &options, "program").unwrap();
     let refused = tdtool(["pgo", "-o", "-", "--merge", &counts]);
@@ -216,6 +259,21 @@ fn a_linker_gets_the_executed_functions_in_order() {
         assert!(unique.contains(name), "{order}");
     }
     assert!(!unique.contains("unused"), "{order}");
+    // Without symbols there is nothing that a linker could order.
+    let Some(program) = gcc(folder.path(), &source, &["-O2", "-s"], "stripped") else { return };
+    let Some((order, _)) = profiled(&folder, &program, &["--for", "lld"]) else { return };
+    assert!(order.lines().all(|name| !name.starts_with("0x")), "{order}");
+}
+
+/// Without line numbers no compiler can read the profile: the next step is to compile again.
+#[test]
+fn a_program_without_lines_is_compiled_again_first() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PLAIN, &["-O2"], "program") else { return };
+    let Some((_, ran)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    assert!(ran.stderr.contains("-gline-tables-only"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("llvm-profgen"), "{}", ran.stderr);
 }
 
 /// The first of these programs that is there.
@@ -252,6 +310,28 @@ fn bolt_optimises_by_the_profile() {
     assert!(said.lines().any(all_match), "{said}");
     assert_eq!(run(Command::new(&made).arg(&result)).code(), Some(3));
     assert_eq!(folder.read("result"), expected);
+}
+
+/// The printed command makes a program that does the same, with and without relocations.
+#[test]
+fn the_printed_command_of_bolt_works() {
+    if installed(&["llvm-bolt", "llvm-bolt-19"]).is_none() {
+        return;
+    }
+    let _busy = busy();
+    for options in [&["-O2", "-fno-jump-tables"][..], &["-O2", "-fno-jump-tables", "-Wl,-q"]] {
+        let folder = Folder::new();
+        let Some(program) = gcc(folder.path(), PLAIN, options, "program") else { return };
+        let Some((_, ran)) = profiled(&folder, &program, &[]) else { return };
+        // It may be broken over several lines.
+        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = said.split('`').find(|words| words.starts_with("llvm-bolt"));
+        let words = words.unwrap_or_else(|| panic!("{said}"));
+        run(Command::new("sh").args(["-c", words])).succeeded();
+        let (made, expected) = (format!("{}.bolt", text(&program)), folder.read("result"));
+        assert_eq!(run(Command::new(&made).arg(folder.file("result"))).code(), Some(3));
+        assert_eq!(folder.read("result"), expected);
+    }
 }
 
 /// llvm-profgen attributes the counts to functions: as many calls and trips.

@@ -192,7 +192,7 @@ def show(program, folder, tool, rounds):
     outputs = {name: run([path, *program.measure]) for name, path in made.items()}
     if len(set(outputs.values())) != 1:
         sys.exit(f"error: outputs of {program.name} differ")
-    instructions, passed = counted["instructions"], counted["passed"]
+    instructions, passed = counted["executed"], counted["passed_edges"]
     share = lambda of, key: 100 * of[key] / max(1, sum(of[k] for k in ("counted", "derived", "sampled", "fitted")))
     print(f"{program.name}: outputs identical; BOLT: mismatching traces {mismatch}; edges differ from its instrumentation by "
           f"{100 * differs:.3f} % of their weight ({apart} passed in places that are not compared)")

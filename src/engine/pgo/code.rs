@@ -11,7 +11,7 @@ use tma::{Address, Error, Result};
 
 /// A function.
 pub(super) struct Function {
-    /// Its symbol.
+    /// Its symbol; its address if it has none.
     pub name: String,
     pub facts: probe::facts::Function,
 }
@@ -57,6 +57,13 @@ impl Code {
         before.is_some_and(|range| range.contains(&address))
     }
 
+    /// Whether a block of a function begins there.
+    pub fn is_block(&self, start: u64) -> bool {
+        let after = self.functions.partition_point(|one| one.facts.range.start <= start);
+        let own = after.checked_sub(1).map(|number| &self.functions[number].facts.blocks);
+        own.is_some_and(|own| own.binary_search_by_key(&start, |block| block.start).is_ok())
+    }
+
     /// The instruction at the end of a block of a function.
     pub fn instruction(&self, function: usize, at: u64) -> Option<Instruction> {
         let blocks = &self.functions.get(function)?.facts.blocks;
@@ -65,7 +72,7 @@ impl Code {
     }
 }
 
-/// A way from the end of a block to another function.
+/// An edge from the end of a block to another function.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Beyond {
     /// Where it leads.
@@ -75,7 +82,7 @@ pub(super) struct Beyond {
     pub flow: Flowing,
 }
 
-/// The ways from the end of a block to other functions, and to its own by calls.
+/// The edges from the end of a block to other functions, and to its own by calls.
 pub(super) fn beyond(
     function: &probe::facts::Function,
     number: usize,
@@ -90,11 +97,11 @@ pub(super) fn beyond(
         let is_beyond = |to: &u64| kind == EdgeKind::Call || !is_own(to);
         let all: u64 = seen.iter().filter(|(to, _)| is_beyond(to)).map(|(_, times)| times).sum();
         let share = |times: u64| times as f64 / (all as f64).max(1.0);
-        let way = |(to, times): (&u64, &u64)| {
+        let edge = |(to, times): (&u64, &u64)| {
             let flow = Flowing { count: of.count * share(*times), how: of.how.max(How::Sampled) };
             Beyond { to: *to, kind, flow }
         };
-        seen.iter().filter(|(to, _)| is_beyond(to)).map(way).collect()
+        seen.iter().filter(|(to, _)| is_beyond(to)).map(edge).collect()
     };
     match last.flow_control() {
         FlowControl::Call => {
@@ -103,8 +110,8 @@ pub(super) fn beyond(
         }
         FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
             let to = last.near_branch_target();
-            let way = Beyond { to, kind: EdgeKind::Tail, flow: leaves };
-            if is_own(&to) { Vec::new() } else { vec![way] }
+            let edge = Beyond { to, kind: EdgeKind::Tail, flow: leaves };
+            if is_own(&to) { Vec::new() } else { vec![edge] }
         }
         FlowControl::IndirectCall => recorded(EdgeKind::Call, flow.blocks[number]),
         FlowControl::IndirectBranch => recorded(EdgeKind::Tail, leaves),

@@ -4,10 +4,13 @@ use pmu::build_id;
 use probe::flow::Seen;
 use profile::files::hexadecimal;
 use report::documents::Exit;
-use report::documents::count::Count;
+use report::documents::count::{Count, How};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tma::{Error, Result};
+use tma::{Address, Error, Result};
+
+/// Largest count: beyond it, a number of 64 bits in floating point is not exact.
+const MOST: u64 = 1 << 53;
 
 /// By the address of a jump or call, its recorded targets in the module.
 pub(super) type Targets = BTreeMap<u64, Seen>;
@@ -23,6 +26,10 @@ pub(super) struct Counted {
     pub runs: usize,
     /// By first addresses of blocks: those with a count in each of the runs.
     pub blocks: BTreeMap<u64, u64>,
+    /// Those of these that had no probe in a run: their counts follow from others.
+    pub derived: BTreeSet<u64>,
+    /// Functions and blocks that could not be counted in a run, and why.
+    pub refused: BTreeMap<Address, String>,
     pub notes: Vec<String>,
 }
 
@@ -30,7 +37,7 @@ impl Counted {
     /// The counts of this module, else of the only one.
     ///
     /// # Errors
-    /// There are none, or several modules; the file is of another build.
+    /// There are none, or several modules; the file is of another build; a count is not exact.
     pub fn of(all: &[Count], module: Option<&Path>) -> Result<Self> {
         let module = match module {
             Some(path) => tma::files::resolved(path)
@@ -53,13 +60,22 @@ impl Counted {
             for block in one.blocks.iter().filter(|b| b.module == found.module) {
                 let sum = found.blocks.entry(block.start.0).or_default();
                 *sum = sum.saturating_add(block.count);
+                if *sum > MOST {
+                    return Err(too_many(block.start, *sum));
+                }
                 *runs.entry(block.start.0).or_default() += 1;
+                if block.how == How::Derived {
+                    found.derived.insert(block.start.0);
+                }
             }
-            if let Some(Exit::Signal(signal)) = one.exit {
-                found.notes.push(format!("a run was ended by signal {signal}: counts until then"));
-            }
+            found.note(one);
         }
         found.blocks.retain(|start, _| runs.get(start) == Some(&own.len()));
+        if found.blocks.is_empty() {
+            return Err(Error::failed(format!("nothing is known of {}", found.module))
+                .because(format!("no block of it was counted in each of the {} runs", own.len()))
+                .hint("make a profile of runs that execute the same code"));
+        }
         if all.len() > own.len() {
             let without = all.len() - own.len();
             found.notes.push(format!("{without} of {} inputs have no counts of it", all.len()));
@@ -67,21 +83,68 @@ impl Counted {
         Ok(found)
     }
 
+    /// Notes limits of a run.
+    fn note(&mut self, one: &Count) {
+        let mut notes = Vec::new();
+        match (one.interrupted, one.exit) {
+            (Some(signal), _) => {
+                notes.push(format!("a run was interrupted by signal {signal}: counts until then"));
+            }
+            (None, Some(Exit::Signal(signal))) => {
+                notes.push(format!("a run was ended by signal {signal}: counts until then"));
+            }
+            _ => {}
+        }
+        notes.extend(one.notes.iter().cloned());
+        if let [first, ..] = one.contradictions.as_slice() {
+            let number = one.contradictions.len();
+            notes.push(format!("{number} of {} sums of counts disagree: {first}", one.checked));
+        }
+        let refused = one.refused.iter().filter(|row| row.module == self.module);
+        self.refused.extend(refused.map(|row| (row.start, row.reason.clone())));
+        notes.retain(|note| !self.notes.contains(note));
+        self.notes.append(&mut notes);
+    }
+
     /// Refuses counts of another build.
     fn check(&self, one: &Count) -> Result<()> {
-        let row = one.modules.iter().find(|row| row.path == self.module);
-        match row.and_then(|row| row.build_id.as_ref()) {
-            Some(counted) if Some(counted) != self.build_id.as_ref() => {
-                Err(Error::failed(format!("{} has changed since it was counted", self.module))
-                    .because(format!(
-                        "its build-id was {counted}, and is {}",
-                        self.build_id.as_deref().unwrap_or("none")
-                    ))
-                    .hint("count this build, or put the old file back"))
+        let Some(row) = one.modules.iter().find(|row| row.path == self.module) else {
+            return Ok(());
+        };
+        if row.build_id == self.build_id {
+            return Ok(());
+        }
+        let [was, is] = [&row.build_id, &self.build_id].map(|id| id.as_deref().unwrap_or("none"));
+        Err(changed(&self.module, format!("its build-id was {was}, and is {is}")))
+    }
+
+    /// Refuses counts of blocks that the code does not have: of another build without a build-id.
+    ///
+    /// # Errors
+    /// There are such.
+    pub fn check_blocks(&self, is_block: impl Fn(u64) -> bool) -> Result<()> {
+        match self.blocks.keys().find(|start| !is_block(**start)) {
+            Some(start) => {
+                let why = format!("a block was counted at {}, where none begins", Address(*start));
+                Err(changed(&self.module, why))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
+}
+
+/// The file is not that which was counted.
+fn changed(module: &str, why: String) -> Error {
+    Error::failed(format!("{module} has changed since it was counted"))
+        .because(why)
+        .hint("count this build, or put the old file back")
+}
+
+/// A count is not exact.
+fn too_many(at: Address, count: u64) -> Error {
+    Error::failed(format!("the block at {at} has {count} executions"))
+        .because(format!("counts above {MOST} are not exact"))
+        .hint("merge fewer or shorter runs")
 }
 
 /// The only module of all counts.

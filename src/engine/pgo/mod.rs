@@ -5,7 +5,7 @@
 //! | `counted` | the documents of counts, added up, and their module |
 //! | `code` | the functions of the module; where control goes from the ends of their blocks |
 //! | `solved` | the flow through each function |
-//! | `targets` | recorded targets of jumps and calls that counts do not tell |
+//! | `targets` | recorded targets of jumps and calls whose edges counts do not determine |
 //! | `order` | functions near those that call them |
 
 mod code;
@@ -41,12 +41,13 @@ impl Profile {
     pub fn of(counts: &[Count], module: Option<&Path>) -> Result<Self> {
         let counted = Counted::of(counts, module)?;
         let code = Code::read(&counted)?;
+        counted.check_blocks(|start| code.is_block(start))?;
         let flows = solved::solve(&code, &counted, &Targets::new());
         Ok(Self { counted, code, targets: Targets::new(), flows })
     }
 
-    /// Records targets of jumps and calls in a further run, where the counts do not tell them. The signal that interrupted
-    /// it.
+    /// Records targets of jumps and calls in a further run, where the counts do not determine their edges. The signal
+    /// that interrupted it.
     ///
     /// # Errors
     /// The command cannot be started or traced.
@@ -81,20 +82,35 @@ impl Profile {
         explain(&mut document);
         document.order = order::order(&document);
         document.notes.extend(disagreeing(code, &self.flows));
+        document.notes.extend(dropped(code, &self.flows));
+        let refused = self.refused(&document);
+        document.notes.extend(refused);
         document
+    }
+
+    /// A note on blocks that could not be counted, and whose counts do not follow from others.
+    fn refused(&self, document: &Pgo) -> Option<String> {
+        let open = document.blocks.iter().filter(|row| row.how >= How::Fitted);
+        let mut all =
+            open.filter_map(|row| Some((row.start, self.counted.refused.get(&row.start)?)));
+        let (at, why) = all.next()?;
+        Some(format!("{} blocks could not be counted: at {at}: {why}", 1 + all.count()))
     }
 
     /// Adds the rows of a function.
     fn enter(&self, document: &mut Pgo, function: &code::Function, flow: &Flow) {
         let facts = &function.facts;
-        let mut instructions = Some(0_u64);
+        let mut executed = Some(0_u64);
         for (block, found) in facts.blocks.iter().zip(&flow.blocks) {
             let Some(last) = block.instructions.last() else { continue };
-            let (count, how) = (found.number(), how(found.how));
+            // A count without a probe of its own follows from others.
+            let is_derived = self.counted.derived.contains(&block.start);
+            let least = if is_derived { Known::Derived } else { Known::Counted };
+            let (count, how) = (found.number(), how(found.how.max(least)));
             let number = block.instructions.len();
-            let executed = count.map(|count| count.saturating_mul(number as u64));
-            document.instructions.add(executed, how);
-            instructions = instructions.zip(executed).map(|(sum, more)| sum.saturating_add(more));
+            let own = count.map(|count| count.saturating_mul(number as u64));
+            document.executed.add(own, how);
+            executed = executed.zip(own).map(|(sum, more)| sum.saturating_add(more));
             let (start, last) = (Address(block.start), Address(last.ip()));
             document.blocks.push(BlockRow { start, last, instructions: number, count, how });
         }
@@ -123,19 +139,19 @@ impl Profile {
             edges.push(edge(one.from, to, kind, one.flow));
         }
         for number in 0..facts.blocks.len() {
-            let ways = code::beyond(facts, number, flow, &self.targets);
-            let ways = ways.into_iter().filter(|way| self.code.has(way.to));
-            edges.extend(ways.map(|way| edge(number, way.to, way.kind, way.flow)));
+            let beyond = code::beyond(facts, number, flow, &self.targets);
+            let beyond = beyond.into_iter().filter(|one| self.code.has(one.to));
+            edges.extend(beyond.map(|one| edge(number, one.to, one.kind, one.flow)));
         }
-        edges.iter().for_each(|row| document.passed.add(row.count, row.how));
+        edges.iter().for_each(|row| document.passed_edges.add(row.count, row.how));
         document.edges.extend(edges);
         document.functions.push(FunctionRow {
             name: function.name.clone(),
             start: Address(facts.range.start),
             end: Address(facts.range.end),
-            entries: flow.entries.number(),
+            other_entries: flow.entries.number(),
             how: how(flow.entries.how),
-            instructions,
+            executed,
         });
     }
 }
@@ -152,14 +168,19 @@ fn how(of: Known) -> How {
 
 /// Leaves of the entries of functions those that no call or jump explains.
 fn explain(document: &mut Pgo) {
-    let mut explained: BTreeMap<Address, u64> = BTreeMap::new();
+    let mut explained: BTreeMap<Address, (u64, How)> = BTreeMap::new();
     for row in document.edges.iter().filter(|e| matches!(e.kind, EdgeKind::Call | EdgeKind::Tail)) {
-        let sum = explained.entry(row.to).or_default();
-        *sum = sum.saturating_add(row.count.unwrap_or(0));
+        let (Some(count), (sum, how)) =
+            (row.count, explained.entry(row.to).or_insert((0, How::Counted)))
+        else {
+            continue;
+        };
+        (*sum, *how) = (sum.saturating_add(count), row.how.max(*how));
     }
     for function in &mut document.functions {
-        let calls = explained.get(&function.start).copied().unwrap_or(0);
-        function.entries = function.entries.map(|all| all.saturating_sub(calls));
+        let Some((calls, how)) = explained.get(&function.start) else { continue };
+        function.other_entries = function.other_entries.map(|all| all.saturating_sub(*calls));
+        function.how = function.how.max(*how);
     }
 }
 
@@ -179,4 +200,16 @@ fn disagreeing(code: &Code, solved: &[Flow]) -> Option<String> {
             "counts disagree in {first} and {more} more: threads ended in them, or exceptions passed through"
         ),
     })
+}
+
+/// A note on executions of unknown jumps without edges.
+fn dropped(code: &Code, solved: &[Flow]) -> Option<String> {
+    let all = code.functions.iter().zip(solved).filter(|(_, flow)| flow.dropped >= 1.0);
+    let most = all.clone().max_by(|(_, a), (_, b)| a.dropped.total_cmp(&b.dropped))?;
+    let sum: f64 = all.map(|(_, flow)| flow.dropped).sum();
+    Some(format!(
+        "{sum:.0} executions of indirect jumps have no edge, most of them in {}: there are too many possible targets, or \
+         less than one each; --targets records them",
+        most.0.name
+    ))
 }

@@ -14,10 +14,10 @@ struct Cluster {
     executed: u64,
 }
 
-/// The symbols of the functions of a profile that were executed.
+/// The symbols of the functions of a profile that were executed, if they have one.
 pub(super) fn order(document: &Pgo) -> Vec<String> {
     let all = &document.functions;
-    let executed = |number: usize| all[number].instructions.unwrap_or(0);
+    let executed = |number: usize| all[number].executed.unwrap_or(0);
     let at = |address| {
         let after = all.partition_point(|one| one.start <= address);
         after.checked_sub(1).filter(|number| address < all[*number].end)
@@ -64,5 +64,6 @@ pub(super) fn order(document: &Pgo) -> Vec<String> {
     let density = |one: &Cluster| one.executed as f64 / one.bytes.max(1) as f64;
     clusters.sort_by(|a, b| density(b).total_cmp(&density(a)));
     let functions = clusters.into_iter().flat_map(|one| one.functions);
-    functions.map(|number| all[number].name.clone()).collect()
+    let named = functions.filter(|number| all[*number].name != all[*number].start.to_string());
+    named.map(|number| all[number].name.clone()).collect()
 }

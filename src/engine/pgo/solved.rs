@@ -5,6 +5,9 @@ use super::counted::{Counted, Targets};
 use probe::flow::{Flow, Known, flow};
 use std::collections::BTreeMap;
 
+/// Most rounds over functions without counts: each solves one level of calls, or one of a recursion.
+const MOST_ROUNDS: usize = 16;
+
 /// Solves the functions of a module, in their order.
 pub(super) fn solve(code: &Code, counted: &Counted, targets: &Targets) -> Vec<Flow> {
     let mut known: Vec<Known> = code
@@ -22,23 +25,24 @@ pub(super) fn solve(code: &Code, counted: &Counted, targets: &Targets) -> Vec<Fl
         |number: usize, known: &Known| flow(&code.functions[number].facts, &code.module, known);
     let mut solved: Vec<Flow> =
         known.iter().enumerate().map(|(number, known)| solve(number, known)).collect();
-    // A function without counts may call others without: each round solves one level of calls.
-    loop {
+    // A function without counts may call others without.
+    for _ in 0..MOST_ROUNDS {
         let calls = calls(code, &solved, targets);
         let mut any = false;
         for (number, known) in known.iter_mut().enumerate() {
             let start = code.functions[number].facts.range.start;
             let called = calls.get(&start).copied().filter(|calls| *calls > 0);
-            if known.blocks.is_empty() && known.called.is_none() && called.is_some() {
+            if known.blocks.is_empty() && called > known.called {
                 known.called = called;
                 solved[number] = solve(number, known);
                 any = true;
             }
         }
         if !any {
-            return solved;
+            break;
         }
     }
+    solved
 }
 
 /// Calls and jumps with a known count to each address.
@@ -46,9 +50,9 @@ fn calls(code: &Code, solved: &[Flow], targets: &Targets) -> BTreeMap<u64, u64> 
     let mut calls: BTreeMap<u64, u64> = BTreeMap::new();
     for (function, flow) in code.functions.iter().zip(solved) {
         let blocks = 0..function.facts.blocks.len();
-        for way in blocks.flat_map(|number| beyond(&function.facts, number, flow, targets)) {
-            let sum = calls.entry(way.to).or_default();
-            *sum = sum.saturating_add(way.flow.number().unwrap_or(0));
+        for edge in blocks.flat_map(|number| beyond(&function.facts, number, flow, targets)) {
+            let sum = calls.entry(edge.to).or_default();
+            *sum = sum.saturating_add(edge.flow.number().unwrap_or(0));
         }
     }
     calls

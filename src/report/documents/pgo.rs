@@ -28,17 +28,17 @@ pub struct Pgo {
     /// How control passes between these.
     pub edges: Vec<EdgeRow>,
     /// Executed instructions, by how the counts of their blocks are known.
-    pub instructions: Weights,
-    /// Passed edges, by how their counts are known.
-    pub passed: Weights,
-    /// Symbols of the executed functions, in an order in which callers are near what they call.
+    pub executed: Weights,
+    /// Sums of the counts of `edges`, by how they are known.
+    pub passed_edges: Weights,
+    /// Symbols of the executed functions that have one, in an order in which callers are near what they call.
     pub order: Vec<String>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
 
-/// How a count is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How a count is known, the best first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
     /// By a probe.
@@ -100,18 +100,18 @@ impl Weights {
 /// A function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FunctionRow {
-    /// Its symbol.
+    /// Its symbol; its address if it has none.
     pub name: String,
     /// First address.
     pub start: Address,
     /// Address after its last instruction.
     pub end: Address,
-    /// Calls that no direct call or jump of the module explains: by pointers, and from outside.
-    pub entries: Option<u64>,
+    /// Entries that no call or jump in `edges` explains: by pointers whose targets were not recorded, and from outside.
+    pub other_entries: Option<u64>,
     /// How that is known.
     pub how: How,
     /// Instructions executed in it; absent if a block has no count.
-    pub instructions: Option<u64>,
+    pub executed: Option<u64>,
 }
 
 /// A block.
@@ -129,7 +129,7 @@ pub struct BlockRow {
     pub how: How,
 }
 
-/// The way along an edge.
+/// The kind of an edge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
@@ -153,7 +153,7 @@ pub struct EdgeRow {
     pub from: Address,
     /// First address of the block that is entered.
     pub to: Address,
-    /// Its way.
+    /// Its kind.
     pub kind: EdgeKind,
     /// How often.
     pub count: Option<u64>,

@@ -26,7 +26,8 @@ pub fn order(document: &Pgo) -> String {
 fn counts(document: &Pgo, ranges: impl Iterator<Item = ((u64, u64), u64)>) -> Counts {
     let taken = document.edges.iter().filter(|edge| edge.kind != EdgeKind::Next);
     let edge = |edge: &EdgeRow| Some(((edge.from.0, edge.to.0), edge.count?));
-    let entries = document.functions.iter().filter_map(|one| Some((one.start.0, one.entries?)));
+    let entries =
+        document.functions.iter().filter_map(|one| Some((one.start.0, one.other_entries?)));
     let mut all =
         Counts { entries: entries.filter(|(_, count)| *count > 0).collect(), ..Counts::default() };
     // Several rows may have the same ends.
@@ -47,14 +48,14 @@ pub fn text(document: &Pgo) -> String {
     let unknown: Vec<&str> = document
         .functions
         .iter()
-        .filter(|one| one.instructions.is_none())
+        .filter(|one| one.executed.is_none())
         .map(|one| one.name.as_str())
         .collect();
-    let executed = &document.instructions;
+    let executed = &document.executed;
     let of = several(document.functions.len() as u64, "function");
     let runs = several(document.runs as u64, "run");
     let _ = writeln!(out, "{}: {of} in {runs}", document.module);
-    for (name, of) in [("instructions", executed), ("edges", &document.passed)] {
+    for (name, of) in [("instructions", executed), ("edges", &document.passed_edges)] {
         let parts = [
             ("counted", of.counted),
             ("derived", of.derived),
@@ -64,7 +65,8 @@ pub fn text(document: &Pgo) -> String {
         let shown = parts.iter().filter(|(_, part)| *part > 0);
         let shown: Vec<String> =
             shown.map(|(how, part)| format!("{:.2} % {how}", of.percent(*part))).collect();
-        let _ = writeln!(out, "  {:>16} {name}: {}", of.known(), shown.join(", "));
+        let colon = if shown.is_empty() { "" } else { ": " };
+        let _ = writeln!(out, "  {:>16} {name}{colon}{}", of.known(), shown.join(", "));
     }
     if let [first, rest @ ..] = unknown.as_slice() {
         let more =
