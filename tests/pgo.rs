@@ -182,6 +182,40 @@ fn targets_of_computed_gotos_are_recorded() {
     }
 }
 
+/// A library that calls one of two functions by a table: of each five calls, two of the first and three of the second.
+const TABLE: &str = r#"
+static long one(long x) { return x + 1; }
+static long two(long x) { return x * 3; }
+static long (*const table[])(long) = { one, two };
+__attribute__((noipa)) long work(long n, const char *which) {
+    long (*const *to)(long) = table, s = 0;
+    __asm__("" : "+r"(to));
+    for (long i = 0; i < n; i++) s = to[which[i % 5] - '0'](s);
+    return s;
+}
+"#;
+
+#[test]
+fn targets_of_calls_in_a_library_are_recorded() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let options = ["-O2", "-shared", "-fPIC"];
+    let Some(library) = gcc(folder.path(), TABLE, &options, "library.so") else { return };
+    let main = "long work(long, const char *); int main(void) { work(1000, \"01101\"); return 3; }";
+    let options = ["-O2", "-Wl,--no-as-needed", text(&library)];
+    let Some(program) = gcc(folder.path(), main, &options, "program") else {
+        return;
+    };
+    let options = ["--targets", "--module", text(&library)];
+    let Some((profile, ran)) = profiled(&folder, &program, &options) else { return };
+    let (lines, symbols) = (lines(&profile), symbols(&library));
+    let calls = |name: &str| -> u64 {
+        let own = lines.iter().filter(|l| l.to == symbols[name].0 && l.from != 0);
+        own.map(|l| l.count).sum()
+    };
+    assert_eq!([calls("one"), calls("two")], [400, 600], "{profile} {}", ran.stderr);
+}
+
 /// Changes a document.
 type Change<'c> = &'c dyn Fn(&mut serde_json::Value);
 

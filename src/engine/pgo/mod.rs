@@ -21,6 +21,7 @@ use pmu::Command;
 use probe::flow::{Flow, Flowing, How as Known};
 use report::documents::count::Count;
 use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
+use report::format::several;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Address, Result};
@@ -94,7 +95,8 @@ impl Profile {
         let mut all =
             open.filter_map(|row| Some((row.start, self.counted.refused.get(&row.start)?)));
         let (at, why) = all.next()?;
-        Some(format!("{} blocks could not be counted: at {at}: {why}", 1 + all.count()))
+        let blocks = several(1 + all.count() as u64, "block");
+        Some(format!("{blocks} could not be counted: at {at}: {why}"))
     }
 
     /// Adds the rows of a function.

@@ -6,7 +6,7 @@ use super::network::{Arc, Flowing, How, Network};
 use crate::facts::{Exit, Function, Module};
 use std::collections::BTreeMap;
 
-/// Share of a way that code hardly takes, relative to others: calls that do not return, entries from elsewhere.
+/// Share of an edge that code hardly takes, relative to others: calls that do not return, entries from elsewhere.
 const RARE: f64 = 1e-6;
 /// Most edges of unknown jumps to their targets that are made.
 const MOST_PAIRS: usize = 1 << 20;
@@ -54,9 +54,9 @@ pub struct Flow {
     pub dropped: f64,
 }
 
-/// Which ways are possible.
+/// Which edges are assumed to be possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ways {
+enum Assumed {
     /// Calls return, and blocks are entered as the code shows.
     Plain,
     /// Calls may not return, and any block whose address is taken may be entered from elsewhere.
@@ -81,18 +81,18 @@ enum Role {
 /// Solves the flow through a function of `module`. Calls that do not return and entries from elsewhere are assumed only
 /// where the counts disagree without.
 pub fn flow(function: &Function, module: &Module, known: &Known) -> Flow {
-    let plain = solve(function, module, known, Ways::Plain);
+    let plain = solve(function, module, known, Assumed::Plain);
     if plain.imbalance == 0.0 {
         return plain;
     }
-    let other = solve(function, module, known, Ways::All);
+    let other = solve(function, module, known, Assumed::All);
     if other.imbalance < plain.imbalance { other } else { plain }
 }
 
-fn solve(function: &Function, module: &Module, known: &Known, ways: Ways) -> Flow {
+fn solve(function: &Function, module: &Module, known: &Known, assumed: Assumed) -> Flow {
     // The last two: where unknown jumps meet, and the outside.
     let mut builder = Builder { nodes: 2 * function.blocks.len() + 2, ..Builder::default() };
-    builder.add(function, module, known, ways);
+    builder.add(function, module, known, assumed);
     let mut network = Network { nodes: builder.nodes, arcs: builder.arcs };
     let imbalance = fit::solve(&mut network);
     let mut found = Flow {
@@ -185,7 +185,7 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, function: &Function, module: &Module, known: &Known, ways: Ways) {
+    fn add(&mut self, function: &Function, module: &Module, known: &Known, assumed: Assumed) {
         let (outside, hub) = (self.nodes - 1, self.nodes - 2);
         let (start, end) = (|block: usize| 2 * block, |block: usize| 2 * block + 1);
         let is_other = |at: u64| at != function.range.start && !module.is_landing_pad(at);
@@ -233,16 +233,16 @@ impl Builder {
             } else if is_target(block) && has_targets {
                 self.arc(Role::Target(number), (hub, start(number)), 1.0);
             }
-            if is_target(block) && ways == Ways::All {
+            if is_target(block) && assumed == Assumed::All {
                 self.arc(Role::Other, (outside, start(number)), RARE);
             }
-            let leaves = match (block.exit, ways) {
+            let leaves = match (block.exit, assumed) {
                 (Exit::Leaves, _) => Some(1.0),
-                (Exit::MayEnd, Ways::Plain) => block.successors.is_empty().then_some(1.0),
-                (Exit::MayEnd, Ways::All) => Some(RARE),
+                (Exit::MayEnd, Assumed::Plain) => block.successors.is_empty().then_some(1.0),
+                (Exit::MayEnd, Assumed::All) => Some(RARE),
                 (Exit::Unknown, _) if elsewhere > 0.0 => Some(elsewhere),
-                (Exit::Unknown, Ways::Plain) => (!has_targets).then_some(1.0),
-                (Exit::Unknown, Ways::All) => Some(if has_targets { RARE } else { 1.0 }),
+                (Exit::Unknown, Assumed::Plain) => (!has_targets).then_some(1.0),
+                (Exit::Unknown, Assumed::All) => Some(if has_targets { RARE } else { 1.0 }),
                 // It ends in bytes that do not decode.
                 (Exit::None, _) => block.successors.is_empty().then_some(1.0),
             };
