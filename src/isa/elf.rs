@@ -252,11 +252,14 @@ pub fn unwind_entries<S: UnwindSection<Reader>>(
     })
 }
 
-/// The ranges of the unwind table, as far as it can be read: one per compiled function, also in stripped files.
+/// The ranges of the unwind table, as far as it can be read: one per compiled function, also in stripped files. Not those of
+/// signal trampolines: in glibc they begin a byte before the code, for unwinders that look up the byte before an address
+/// (`sigaction.c`), so that decoding from there finds other instructions.
 pub fn unwind_ranges(file: &object::File<'_>) -> Vec<Range<u64>> {
     let Ok(table) = unwind_table(file) else { return Vec::new() };
     let bases = unwind_bases(file);
     let entries = unwind_entries(&table, &bases).filter_map(Result::ok);
+    let entries = entries.filter(|entry| !entry.is_signal_trampoline());
     let start_and_length = entries.map(|entry| (entry.initial_address(), entry.len()));
     start_and_length.map(|(start, length)| start..start.saturating_add(length)).collect()
 }

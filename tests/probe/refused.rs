@@ -315,3 +315,28 @@ fn a_command_that_cannot_be_started_ends_every_kind_of_run() {
         assert!(ran.stderr.contains(&missing), "{run:?}: {}", ran.stderr);
     }
 }
+
+const SIGNALS: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+static volatile long handled;
+static void handle(int signal) { handled += signal == SIGUSR1; }
+int main(void) {
+    signal(SIGUSR1, handle);
+    for (int i = 0; i < 1000; i++) raise(SIGUSR1);
+    printf("%ld\n", handled);
+}
+"#;
+
+/// Handlers return to glibc's `__restore_rt`, whose entry of the unwind table begins a byte before it.
+#[test]
+fn handlers_return_where_all_of_the_c_library_is_counted() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), SIGNALS, &["-O1"], "signals") else { return };
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(library) = maps.split_whitespace().find(|word| word.contains("/libc.so")) else {
+        return;
+    };
+    let ran = tdtool(["count", "--module", library, "--", text(&program)]);
+    assert_eq!((ran.code(), ran.stdout.lines().next()), (Some(0), Some("1000")), "{}", ran.stderr);
+}
