@@ -72,7 +72,7 @@ pub fn autofdo(document: &Branches, module: &str, program: &Program) -> String {
     out
 }
 
-/// As [`aggregated::bolt`], input of `perf2bolt -pa`.
+/// As `aggregated::bolt`, input of `perf2bolt -pa`.
 pub fn bolt(document: &Branches, module: &str) -> String {
     aggregated::bolt(&counted(document, module))
 }
