@@ -39,7 +39,7 @@ pub struct CodeArgs {
     /// Estimate the tree without a PMU: runs it again, or once with --duration
     #[arg(long, conflicts_with_all = ["thread", "time", "event_number", "repeat", "no_multiplex", "drilldown", "interval"], help_heading = CODE)]
     pub estimate: bool,
-    /// With --estimate: after the run that counts, start none that would end after S seconds
+    /// With --estimate: after counting, start no run that would end after S seconds
     #[arg(long, value_name = "S", requires = "estimate", conflicts_with = "regions", help_heading = CODE)]
     pub budget: Option<f64>,
     /// Keep in FILE all that the estimate is computed from (.gz: compressed)
