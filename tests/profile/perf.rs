@@ -169,7 +169,11 @@ fn a_compressed_file_with_a_wrong_byte_gives_what_is_before_it_or_an_error() {
                 assert!(named_samples(&recording).count() <= all);
                 noticed += usize::from(!recording.notes.is_empty());
             }
-            Err(error) => assert!(error.cause().is_some_and(|c| c.contains("damaged")), "{error}"),
+            // Most files of few samples are little but headers and one compressed record.
+            Err(error) => {
+                assert!(error.cause().is_some_and(|c| c.contains("damaged")), "{error}");
+                noticed += 1;
+            }
         }
     }
     assert!(noticed > 0, "a wrong byte inside compressed data does not pass unseen");
