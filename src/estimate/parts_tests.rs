@@ -126,7 +126,7 @@ fn parts_within_their_errors_are_not_named() {
     assert_eq!(bottleneck(&Parts::unknown(Reason::NoTime)), None);
 }
 
-/// By hand: Core Bound may be 0.9 by itself, but at least 0.5 retire, and 0.05 are lost to branches: 0.45 at most.
+/// By hand: Core Bound may be 0.9 by itself, but at least 0.5 retire, and 0.05 go to mispredicted branches: 0.45 at most.
 #[test]
 fn slots_that_retire_are_no_other_part_s() {
     use crate::part::Part::{BadSpeculation, CoreBound, Retiring};

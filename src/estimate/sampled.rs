@@ -63,7 +63,7 @@ impl From<Parts> for Sampled {
 mod tests {
     use super::*;
     use crate::part::Part::Retiring;
-    use crate::{BoundBy, Divisions, IDLE, Isolated, Loads, Mispredicted, Reason};
+    use crate::{BoundBy, Isolated, Reason, within};
 
     fn isolated(cycles: Interval) -> Isolated {
         Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }
@@ -74,17 +74,8 @@ mod tests {
         Evidence {
             cycles: Interval::relative(100.0, samples).widened(0.04),
             retiring: Ok(Interval::exact(50.0)),
-            mispredicted: Mispredicted::default(),
-            contention: None,
             isolated: Ok(isolated(Interval::exact(100.0))),
-            other_values: false,
-            divisions: Divisions::Absent,
-            certain: IDLE,
-            is_loop: true,
-            latency: 0.0,
-            loads: Ok(Loads::default()),
-            fetch: 0.0,
-            translation: 0.0,
+            ..within::tests::evidence()
         }
     }
 

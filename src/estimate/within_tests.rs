@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// 100 cycles, 10 of them retiring, 30 in isolation: 20 are Core Bound, 70 are left.
-fn evidence() -> Evidence {
+pub(crate) fn evidence() -> Evidence {
     let cycles = Interval::exact(30.0);
     Evidence {
         cycles: Interval::exact(100.0),

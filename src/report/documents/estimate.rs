@@ -69,7 +69,7 @@ pub struct Estimate {
     /// Whether two runs entered all blocks equally often, those of `other code` about so; absent where that is not known.
     pub deterministic: Option<bool>,
     /// By how much entries of the two runs differ, relative: of all blocks, weighted by instructions, or of the one that
-    /// differs most, of those with a hundredth of the instructions.
+    /// differs most, of those of hot functions or with a hundredth of the instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<f64>,
     /// Limits that a reader must know.
