@@ -8,7 +8,7 @@ use super::further::Counted;
 use super::pieces::{Function, Key};
 use estimate::Interval;
 use iced_x86::FlowControl;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The most cycles of a misprediction, where they are not known. Published are 11 to 18 (AMD, Software Optimization Guide
 /// for family 19h) and about 15 to 20 (A. Fog, The microarchitecture of Intel, AMD and VIA CPUs); a branch waits for what
@@ -91,7 +91,7 @@ struct Place {
 #[derive(Debug, Default)]
 pub(super) struct CalleeCosts {
     cost: Interval,
-    places: HashMap<Key, Place>,
+    places: BTreeMap<Key, Place>,
     /// Excess of all places, and of code that was not analysed.
     excess: Interval,
 }
@@ -114,7 +114,7 @@ impl CalleeCosts {
         let are_known = known <= OTHERS * all.executed;
         let elsewhere = (all.executed - known).max(0.0) * all.each();
         let unrecorded = unrecorded.min((known - all.executed).max(0.0));
-        let mut places: HashMap<Key, Place> = HashMap::new();
+        let mut places: BTreeMap<Key, Place> = BTreeMap::new();
         for (key, excess, called) in callees {
             let (most, own) = (excess.high, excess.clamped(0.0, all.each() * called));
             let excess = if are_known { own } else { Interval::new(0.0, 0.0, own.high) };

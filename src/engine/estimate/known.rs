@@ -216,6 +216,7 @@ fn code(of: &Function, lines: BTreeMap<u64, Line>) -> Code {
         range: (block.start, block.end),
         to: block.edges.iter().map(to).collect(),
         innermost: block.innermost,
+        unresolved: block.unresolved,
         samples: of.samples[number],
         entries: of.entries[number].clone().map_err(|why| Why(why.to_string())),
         latency: of.latency.get(number).copied().unwrap_or(0.0),

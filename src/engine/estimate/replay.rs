@@ -143,6 +143,7 @@ fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function>
         end: block.range.1,
         edges: block.to.iter().map(edge).collect(),
         innermost: block.innermost,
+        unresolved: block.unresolved,
         ..BasicBlock::default()
     };
     let around = |one: &Around| Loop {

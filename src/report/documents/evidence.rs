@@ -156,6 +156,9 @@ pub struct Block {
     /// The innermost loop that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub innermost: Option<usize>,
+    /// Whether it may go on to places that are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unresolved: bool,
     /// Samples.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub samples: u64,
