@@ -47,11 +47,17 @@ pub fn divide_all(all: &[Evidence]) -> Parts {
 
 /// The time of all: errors of samples are independent, and at least that of the best known piece is left, which has that
 /// of the clock.
-fn whole(all: &[Evidence]) -> Interval {
+pub(crate) fn whole(all: &[Evidence]) -> Interval {
     let time = all.iter().map(|one| one.cycles).fold(Interval::default(), Interval::plus);
     let relative = |of: Interval| of.error() / of.value;
     let least = all.iter().map(|one| relative(one.cycles)).fold(f64::INFINITY, f64::min);
     Interval::relative(time.value, relative(time).max(least))
+}
+
+/// Cycles that the retired µops of all take, as far as they are counted.
+pub(crate) fn retired(all: &[Evidence]) -> Interval {
+    let own = all.iter().filter_map(|one| believable(one).retiring.ok());
+    own.fold(Interval::default(), Interval::plus_alike)
 }
 
 fn of_known(all: &[Evidence]) -> Parts {
