@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(super) const MOST: f64 = 8.0;
 /// The same with counts again, which decide on no part, where the first run took longer than so many seconds.
 const MOST_AGAIN: f64 = 3.0;
-const SHORT: f64 = 2.0;
+const SHORT: f64 = 0.5;
 
 /// Seconds of further runs at most, about, with counts again.
 fn most(plain: f64) -> f64 {

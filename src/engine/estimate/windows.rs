@@ -4,11 +4,11 @@ use probe::bursts::Spread;
 use std::time::Duration;
 
 /// Seconds of a run from which on it is recorded in windows: of shorter ones they see too little.
-const LONG: f64 = 0.7;
+const LONG: f64 = 0.3;
 /// Share of the run in windows of all kinds, whose probes slow it about twice.
 const SHARE: f64 = 0.25;
 /// Seconds of a window: the process is stopped for some milliseconds around each, and is to do much more between.
-const SHORTEST: f64 = 0.02;
+const SHORTEST: f64 = 0.01;
 const LONGEST: f64 = 0.1;
 /// Windows of each kind: a phase that is missed by all is short.
 const FEWEST: f64 = 4.0;

@@ -25,6 +25,8 @@ const MOST_IMAGES: usize = 64;
 pub(super) struct Observing {
     /// Whether the code has been running.
     is_live: bool,
+    /// Whether probes of such code may replace several instructions.
+    joins: bool,
     observed: Vec<Observed>,
     /// (Target, function in it) → index of its first request, and their number.
     ranges: BTreeMap<(usize, usize), (usize, usize)>,
@@ -62,14 +64,16 @@ impl Observing {
             }
         }
         let (gates, patched) = (Vec::new(), BTreeSet::new());
-        Self { is_live, observed, ranges, pace, gates, images: 0, patched, probes: 0 }
+        let joins = false;
+        Self { is_live, joins, observed, ranges, pace, gates, images: 0, patched, probes: 0 }
     }
 
-    /// The same requests, without anything recorded yet.
-    pub fn again(&self) -> Self {
+    /// The same requests, without anything recorded yet; whether probes of code that has been running `joins`
+    /// instructions.
+    pub fn again(&self, joins: bool) -> Self {
         let (observed, ranges) = (self.unobserved(), self.ranges.clone());
         let (gates, patched) = (Vec::new(), BTreeSet::new());
-        Self { observed, ranges, gates, patched, images: 0, probes: 0, ..*self }
+        Self { joins, observed, ranges, gates, patched, images: 0, probes: 0, ..*self }
     }
 
     /// The requests, before anything is recorded.
@@ -132,10 +136,14 @@ impl Probes for Observing {
         (Gate::needs(&self.pace).max(log), trampolines.sum())
     }
 
+    fn joins(&self) -> bool {
+        self.is_live && self.joins
+    }
+
     fn plan(&self, function: Probed<'_>, room: &mut Room) -> Observation {
         let Probed { number, index, facts, .. } = function;
         let requests = self.requests((number, index)).1;
-        match self.is_live {
+        match self.is_live && !self.joins {
             true => observe_live(facts, &requests, room, most),
             false => observe(facts, &requests, room, most),
         }

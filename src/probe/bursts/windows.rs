@@ -100,7 +100,10 @@ impl<'a> Windows<'a> {
         let of = Window { pid: running.pid(), is_child: true, length, signals: self.signals };
         let collect =
             |patcher: Patcher<Observing>, watched: &Watched| recorded_of(patcher, watched);
-        match watched_again(&of, Arc::clone(&self.targets), observing.again(), &collect) {
+        // Its calls are not replaced, so that only a handler of a signal returns to the middle of its code.
+        let joins = !running.handles();
+        let again = observing.again(joins);
+        match watched_again(&of, Arc::clone(&self.targets), again, &collect) {
             Ok(Ok(found)) => {
                 running.interrupted = found.interrupted;
                 recorded.add(found);

@@ -289,6 +289,10 @@ impl<P: Probes> Watcher for Patcher<P> {
         true
     }
 
+    fn joins(&self) -> bool {
+        self.probes.joins()
+    }
+
     fn release(&mut self, tracee: &Tracee) -> usize {
         let prepared = self.prepared.iter_mut().flatten().flatten();
         let all = prepared.filter_map(Prepared::unused).chain(self.unused.drain(..));

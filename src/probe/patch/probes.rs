@@ -40,6 +40,11 @@ pub trait Probes: Sized {
         Copies::default()
     }
 
+    /// Whether probes of code that has been running replace several instructions, too.
+    fn joins(&self) -> bool {
+        false
+    }
+
     /// Plans the probes of a function.
     fn plan(&self, function: Probed<'_>, room: &mut Room) -> Self::Plan;
 

@@ -252,6 +252,9 @@ fn change(
     if !std::mem::replace(is_reserved, true) && halting.following.follower.reserve(&tracee) {
         return Ok(Changed::Mapped);
     }
+    if halting.is_between() {
+        return Err(Obstacle::Between);
+    }
     halting.following.follower.mapped(&tracee);
     Ok(Changed::All)
 }

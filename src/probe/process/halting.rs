@@ -4,7 +4,7 @@
 use super::followed::{Follower, Following, rest};
 use super::inject::may_restart;
 use super::memory::Memory;
-use super::seize::{has_ended, pointer, state};
+use super::seize::{handles, has_ended, pointer, state};
 use super::tracee::Tracee;
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -30,6 +30,8 @@ pub trait Watcher: Follower {
     fn fill(&mut self, most: Duration) -> bool;
     /// Whether code may be changed while a thread in the kernel will return to this address.
     fn may_return(&self, address: u64) -> bool;
+    /// Whether several instructions are replaced at once: no thread may be between them, or return there.
+    fn joins(&self) -> bool;
     /// A thread is stopped, and the code will not be changed: unmaps reserved memory; the number of
     /// mappings that remain.
     fn release(&mut self, tracee: &Tracee) -> usize;
@@ -154,6 +156,16 @@ impl<'a> Halting<'a> {
         true
     }
 
+    /// Whether a stopped thread is between instructions that are to be replaced together, or may return there.
+    pub fn is_between(&self) -> bool {
+        let follower = &self.following.follower;
+        let may_return = |tid: &i32| {
+            let registers = ptrace::getregs(Pid::from_raw(*tid));
+            !handles(*tid) && registers.is_ok_and(|found| follower.may_return(found.rip))
+        };
+        follower.joins() && !self.halted.keys().all(may_return)
+    }
+
     /// Resumes all threads.
     pub fn go(&mut self) {
         for (tid, how) in std::mem::take(&mut self.halted) {
@@ -198,6 +210,8 @@ pub enum Obstacle {
     Registers(Errno),
     /// A thread is executing our memory.
     Inside,
+    /// A thread is, or may return, where instructions are to be replaced.
+    Between,
     /// The return address of a thread that waits in the kernel is unknown.
     Waits,
     /// The word at this address is an address in our memory.
@@ -220,6 +234,7 @@ impl Obstacle {
                 | Self::NoCalls { .. }
                 | Self::Registers(_)
                 | Self::Inside
+                | Self::Between
                 | Self::Waits
                 | Self::Held(_)
         )
@@ -257,6 +272,7 @@ impl fmt::Display for Obstacle {
             }
             Self::Registers(errno) => f.write_str(errno.desc()),
             Self::Inside => f.write_str("a thread is in it"),
+            Self::Between => f.write_str("a thread is where its code is to be replaced"),
             Self::Waits => f.write_str("where a thread of it waits is not known"),
             Self::Held(at) => write!(f, "what was interrupted there may come back, by {at:#x}"),
             Self::Mapped(left) => write!(f, "{left} ranges could not be unmapped"),

@@ -245,8 +245,18 @@ pub fn stat(tid: i32, field: usize) -> Option<String> {
 
 /// The number in a line of proc_pid_status(5).
 pub fn status(tid: i32, name: &str) -> Option<i32> {
+    line(tid, name)?.parse().ok()
+}
+
+/// The signals in a line of proc_pid_status(5), as a mask.
+pub fn signals(tid: i32, name: &str) -> Option<u64> {
+    u64::from_str_radix(&line(tid, name)?, 16).ok()
+}
+
+fn line(tid: i32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+    let found = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(found.trim().to_owned())
 }
 
 /// An address for `length` bytes with all distances to `module` below `reach`: in the widest range,

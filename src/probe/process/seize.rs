@@ -1,7 +1,7 @@
 //! A live process before it is traced, and the processes that share its memory (`unsafe`: kcmp(2), missing in nix);
 //! the beginning of tracing, and why it is refused.
 
-use super::memory::{Memory, stat, status};
+use super::memory::{Memory, signals, stat, status};
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::{Pid, gettid};
@@ -168,6 +168,13 @@ pub fn has_ended(tid: i32) -> bool {
 pub fn pointer(tid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
     u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()
+}
+
+/// Whether a thread may be in a signal handler, which returns to code that was interrupted: it blocks a signal that is
+/// caught, as during its handler (unless that has SA_NODEFER).
+pub fn handles(tid: i32) -> bool {
+    let masks = signals(tid, "SigBlk:").zip(signals(tid, "SigCgt:"));
+    masks.is_none_or(|(blocked, caught)| blocked & caught != 0)
 }
 
 /// `KCMP_VM` (linux/kcmp.h).

@@ -1,6 +1,7 @@
 //! A command that runs untraced, but for windows in which it is watched.
 
 use super::followed::{Followed, passed_on};
+use super::seize::{handles, threads};
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use std::time::{Duration, Instant};
@@ -38,6 +39,11 @@ impl<'a> Untraced<'a> {
     /// Its process.
     pub fn pid(&self) -> i32 {
         self.child.pid
+    }
+
+    /// Whether a thread of it may be in a signal handler.
+    pub fn handles(&self) -> bool {
+        threads(self.child.pid).into_iter().any(handles)
     }
 
     /// Lets it run for a time; whether it still does, and was not interrupted.
