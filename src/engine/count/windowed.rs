@@ -20,7 +20,7 @@ const ADDRESSES: Pace = Pace { length: 1 << 13, bursts: 256, pause: 1.0 };
 /// Records of a block that are enough.
 const ENOUGH: u64 = 16;
 /// Windows of a kind that miss blocks with more of the samples are of no use.
-const MISSED: f64 = 0.03;
+const MISSED: f64 = 0.05;
 
 /// Kinds whose windows saw enough.
 #[derive(Debug, Clone, Copy, Default)]

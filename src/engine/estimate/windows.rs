@@ -7,8 +7,10 @@ use std::time::Duration;
 const LONG: f64 = 0.3;
 /// Share of the run in windows of all kinds, whose probes slow it about twice.
 const SHARE: f64 = 0.25;
-/// Seconds of a window: the process is stopped for some milliseconds around each, and is to do much more between.
+/// Seconds of a window: the process is stopped for some milliseconds around each, and is to do much more between; at least
+/// where there are only the fewest, and usually.
 const SHORTEST: f64 = 0.01;
+const USUAL: f64 = 0.02;
 const LONGEST: f64 = 0.1;
 /// Windows of each kind: a phase that is missed by all is short.
 const FEWEST: f64 = 4.0;
@@ -21,7 +23,7 @@ pub(super) fn spread(plain: f64, kinds: usize) -> Option<Spread> {
     }
     let kinds = kinds as f64;
     let of_each = SHARE * plain / kinds;
-    let most = (of_each / SHORTEST).floor().clamp(FEWEST, MOST);
+    let most = (of_each / USUAL).floor().clamp(FEWEST, MOST);
     let length = (of_each / most).clamp(SHORTEST, LONGEST);
     let pause = (plain / (kinds * most) - length).max(0.0);
     let [length, pause] = [length, pause].map(Duration::from_secs_f64);
