@@ -5,7 +5,7 @@ use super::further::{Counted, Further};
 use super::known::Known;
 use super::pieces::Function;
 use super::schedule;
-use super::windows::spread;
+use super::windows::{SHARE, spread};
 use crate::left::{Left, Times};
 use estimate::Interval;
 use iced_x86::FlowControl;
@@ -25,17 +25,20 @@ fn most(plain: f64) -> f64 {
     plain * if plain > SHORT { MOST_AGAIN } else { MOST }
 }
 
-/// Branches that are recorded at most (docs/method/probes.md), and the share of those executed.
+/// Branches that are recorded at most (docs/method/probes.md), and in a second of bursts.
 const RECORDED: f64 = 128.0 * 32768.0;
-const IN_BURSTS: f64 = 0.2;
+const A_SECOND: f64 = 4.2e7;
+/// The share of a run in bursts: of all of it, which takes longer than without probes, and of windows of three kinds.
+const IN_BURSTS: f64 = 0.3;
+const IN_WINDOWS: f64 = 0.5 * SHARE / 3.0;
 /// Seconds in which a model of predictors replays a branch, on a Zen 4.
 const REPLAYED: f64 = 1.5e-7;
 /// Models that replay them: sizes, and usually three rules of the targets of indirect branches.
 const SIZES: f64 = 3.0;
 const RULES: f64 = 3.0;
 
-/// Seconds to replay what is recorded of the branches of these functions.
-fn replay(functions: &[Function]) -> f64 {
+/// Seconds to replay what is recorded of the branches of these functions, in this share of a run of so many seconds.
+fn replay(functions: &[Function], share: f64, plain: f64) -> f64 {
     let (mut all, mut are_indirect) = (0.0, false);
     for function in functions {
         for block in 0..function.flow.blocks.len() {
@@ -52,7 +55,8 @@ fn replay(functions: &[Function]) -> f64 {
     }
     let models = if are_indirect { SIZES * RULES } else { SIZES };
     let at_once = available_parallelism().map_or(1.0, |all| NonZero::get(all) as f64).min(models);
-    RECORDED.min(IN_BURSTS * all) * REPLAYED * models / at_once
+    let recorded = RECORDED.min(share * all).min(share * plain * A_SECOND);
+    recorded * REPLAYED * models / at_once
 }
 
 /// The first run of a command, with what it takes, and what may follow, in words.
@@ -81,14 +85,19 @@ impl Known<'_> {
     /// What follows the counts, as far as they show it.
     pub fn planned(&self, further: &Further, counted: &Counted, times: Times) -> Left {
         let branches = self.branches(counted);
-        let is_command = self.ask.process.is_none();
-        let windows = is_command && further.is_one_process() && spread(times.plain, 1).is_some();
+        let windows = self.has_windows(further, times.plain);
         let pinned = self.found.parallel.is_some() && further.is_one_process();
         let left =
             Left { branches, loads: true, windows, pinned, is_open: true, ..Left::default() };
         let without = Left { loads: false, pinned: false, windows: windows && branches, ..left };
         let again_instead = self.with_again(without, times, times.counted).counts > 0;
         self.with_again(Left { again_instead, ..left }, times, times.counted)
+    }
+
+    /// Whether the command, which takes so many seconds, is recorded in windows of one run.
+    fn has_windows(&self, further: &Further, plain: f64) -> bool {
+        let is_command = self.ask.process.is_none();
+        is_command && further.is_one_process() && spread(plain, 1).is_some()
     }
 
     /// With counts again, if there is time for that after so many seconds of runs.
@@ -105,7 +114,9 @@ impl Known<'_> {
     pub fn measured(&self, times: Times, further: &Further, took: Duration) -> Times {
         let counted = further.seconds_of(Purpose::Counts);
         let set_up = (took.as_secs_f64() - counted).max(0.0);
-        let replay = replay(self.functions);
+        let in_windows = self.has_windows(further, times.plain);
+        let share = if in_windows { IN_WINDOWS } else { IN_BURSTS };
+        let replay = replay(self.functions, share, times.plain);
         Times { counted, set_up, replay, has_counted: true, ..times }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Seconds of a run from which on it is recorded in windows: of shorter ones they see too little.
 const LONG: f64 = 0.3;
 /// Share of the run in windows of all kinds, whose probes slow it about twice.
-const SHARE: f64 = 0.25;
+pub(super) const SHARE: f64 = 0.25;
 /// Seconds of a window: the process is stopped for some milliseconds around each, and is to do much more between; at least
 /// where there are only the fewest, and usually.
 const SHORTEST: f64 = 0.01;
