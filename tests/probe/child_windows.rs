@@ -22,10 +22,11 @@ static void count(int signal) { (void)signal; signals = 1; }
 __attribute__((noipa)) long run(long n, unsigned x) {
     long all = 0;
     for (long i = 0; i < n; i++) {
-        // It takes its time.
-        __asm__ volatile(".rept 30\n imul $1, %0, %0\n .endr" : "+r"(x));
         x = x * 1664525u + 1013904223u;
-        __asm__ volatile("test %1, %1\n jz 1f\n add $1, %0\n nop\n nop\n 1:" : "+r"(all) : "r"((int)(x >> 31)));
+        // It takes its time, in a block of instructions that are shorter than a jump.
+        __asm__ volatile("jmp 2f\n 2: .rept 30\n imul $1, %1, %1\n .endr\n"
+                         "test %2, %2\n jz 1f\n add $1, %0\n nop\n nop\n 1:"
+                         : "+r"(all), "+r"(x) : "r"((int)(x >> 31)));
     }
     return all;
 }

@@ -37,7 +37,7 @@ mod tests {
     /// By hand: a quarter of 12 s in 24 windows of each of three kinds is 1/24 s for each, and 1/8 s between.
     #[test]
     fn windows_are_a_share_of_the_run_and_spread_over_it() {
-        assert_eq!(spread(0.5, 3), None);
+        assert_eq!(spread(0.2, 3), None);
         let found = spread(12.0, 3).expect("windows");
         assert_eq!(found.most, 24);
         assert!((found.length.as_secs_f64() - 1.0 / 24.0).abs() < 1e-6, "{found:?}");

@@ -206,3 +206,20 @@ pub fn shares(one: i32, other: i32) -> bool {
     let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) };
     order == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::{SigSet, Signal};
+
+    /// Rust's runtime catches SIGBUS.
+    #[test]
+    fn a_thread_that_blocks_a_caught_signal_may_be_in_its_handler() {
+        let blocked = std::thread::spawn(|| {
+            let before = handles(gettid().as_raw());
+            SigSet::from(Signal::SIGBUS).thread_block().unwrap();
+            (before, handles(gettid().as_raw()))
+        });
+        assert_eq!(blocked.join().unwrap(), (false, true));
+    }
+}
