@@ -10,7 +10,7 @@ use crate::harness::{RequiredState, Shape, Slot, mask};
 use crate::sandbox::layout::PAGE;
 use crate::values::Values;
 use isa::code::{Block, Inst};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ways of the smallest L1 data cache (8) minus one for the harness.
 const WAYS: usize = 7;
@@ -107,6 +107,17 @@ impl RunSetup {
         }
         let fullest = sets.iter().map(Vec::len).max().unwrap_or(0);
         (fullest.max(WAYS), self.pages.len())
+    }
+
+    /// The first copies, which access no more pages than there are physical ones.
+    pub fn copies_on_own_pages(&self, physical: usize) -> usize {
+        // In the order of discovery: the first ones have a physical page each.
+        let shared: BTreeSet<u64> =
+            self.pages.iter().skip(physical).map(|page| page / PAGE as u64).collect();
+        let shares = |access: &&Access| {
+            access.lines().any(|line| shared.contains(&(line * 64 / PAGE as u64)))
+        };
+        self.accesses.iter().find(shares).map_or(self.copies, |access| access.copy)
     }
 
     /// Whether all its lines fit the L1 data cache and every page has a physical page of its own.
@@ -240,6 +251,30 @@ mod tests {
             }
         }
         without_faults(&block, &slots, &bytes, rdi.len(), 0)
+    }
+
+    #[test]
+    fn copies_have_their_own_pages_until_there_are_more_than_physical_ones() {
+        // Copy n accesses eight bytes that begin four before page n + 1.
+        let access = |copy: usize| {
+            let address = (copy as u64 + 1) * 4096 - 4;
+            Access { copy, instruction: 0, address, size: 8, reads: true, writes: false }
+        };
+        let setup = RunSetup {
+            values: Values::default(),
+            copies: 4,
+            pages: (0..5).map(|page| page * 4096).collect(),
+            lines: Vec::new(),
+            taken: Vec::new(),
+            reseeded: Vec::new(),
+            accesses: (0..4).map(access).collect(),
+            complete: true,
+            without_faults: WithoutFaults::default(),
+            end: FinalState::default(),
+            rip_area: 0,
+        };
+        let copies = [1, 2, 3, 4, 5].map(|physical| setup.copies_on_own_pages(physical));
+        assert_eq!(copies, [0, 1, 2, 3, 4]);
     }
 
     #[test]

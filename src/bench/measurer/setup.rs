@@ -3,7 +3,9 @@
 
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::{RequiredState, forms};
-use crate::initial::discover::{Stage, compare_end_state, discover_staged, replay, run_again};
+use crate::initial::discover::{
+    Stage, compare_end_state, discover_staged, replay, run_again, run_once,
+};
 use crate::initial::run_setup::RunSetup;
 use crate::initial::{Failure, Why};
 use crate::measurement::FormResult;
@@ -16,6 +18,9 @@ use tma::Result;
 
 /// Passes over the loop form.
 const LOOP_PASSES: usize = 2;
+
+/// Fewest instructions of straight copies whose number is reduced: of fewer, start-up and end are much of the time.
+const LEAST_INSTRUCTIONS: usize = 120;
 
 /// Number of copies, how they repeat, and approximate cycles of an iteration.
 type Look = (usize, Repeat, f64);
@@ -48,6 +53,10 @@ impl Timer {
                 }
                 Err(_) => continue,
             };
+            let setup = match self.with_own_pages(block, required_state, setup)? {
+                Ok(setup) => setup,
+                Err(failure) => return Ok(Err(failure)),
+            };
             let look = match self.look_and_replay(block, required_state, &setup)? {
                 Ok(Some(look)) => Ok(look),
                 Err(failure) => Err(failure),
@@ -63,6 +72,31 @@ impl Timer {
             }
         }
         Ok(Err(Failure::not_attempted()))
+    }
+
+    /// The setup with only so many copies that each of their pages has a physical page of its own: through two
+    /// addresses Zen takes several times as long for a line, which in a program has one. As it is where too few
+    /// would remain.
+    fn with_own_pages(
+        &mut self,
+        block: &Block,
+        required_state: &RequiredState,
+        setup: RunSetup,
+    ) -> Result<std::result::Result<RunSetup, Failure>> {
+        let options = &self.options;
+        let chosen = options.copies.is_some() || options.physical_pages < 2;
+        if chosen || !setup.reseeded.is_empty() || !setup.complete || setup.is_stationary() {
+            return Ok(Ok(setup));
+        }
+        let fewer = setup.copies_on_own_pages(options.physical_pages);
+        let enough = fewer >= 2 && fewer * block.instructions.len() >= LEAST_INSTRUCTIONS;
+        if fewer == setup.copies || !enough {
+            return Ok(Ok(setup));
+        }
+        match run_once(&mut self.runner, block, required_state, fewer, &setup.values, options)? {
+            Ok(own) => Ok(Ok(own)),
+            Err(_) => Ok(self.restore_pages(block, required_state, &setup)?.map(|()| setup)),
+        }
     }
 
     /// The first look at copies in a loop and the replay in one command, which suffices for most blocks; `None` if
