@@ -207,7 +207,7 @@ fn place(
         _ if function.blocks[number].certain < function.blocks[number].instructions.len() => {
             NoPlace::Hidden
         }
-        true if candidates.iter().all(is_short) => NoPlace::NoRoom,
+        true if candidates.iter().all(is_short) => NoPlace::NoRoom { is_fixed: room.is_fixed() },
         true => NoPlace::Taken,
         false => NoPlace::Immovable,
     }));

@@ -41,6 +41,11 @@ impl Room {
         self
     }
 
+    /// Whether the module is at its own addresses.
+    pub fn is_fixed(&self) -> bool {
+        self.bias == 0
+    }
+
     /// Sets whether spare ranges may be taken.
     pub fn widen(&mut self, is_wide: bool) {
         self.is_wide = is_wide;

@@ -57,7 +57,10 @@ pub enum NoPlace {
     /// No jump fits at the start of the block, and an unknown jump may lead to the rest.
     Hidden,
     /// Its instructions are shorter than a jump, and no reachable address is free.
-    NoRoom,
+    NoRoom {
+        /// Whether the code has fixed addresses, so that others never come free.
+        is_fixed: bool,
+    },
     /// Other probes have the bytes of its instructions.
     Taken,
     /// It has no probe, and its count does not follow from others.
@@ -107,9 +110,11 @@ impl fmt::Display for NoPlace {
             Self::Hidden => {
                 "a probe does not fit at its start, and an unresolved jump of the function may lead into its other bytes"
             }
-            Self::NoRoom => {
-                "no free address that a jump over its instructions could reach: addresses differ from run to run, try \
-                 again, or link it with -pie"
+            Self::NoRoom { is_fixed: true } => {
+                "no free address that a jump over its instructions could reach: link it with -pie"
+            }
+            Self::NoRoom { is_fixed: false } => {
+                "no free address that a jump over its instructions could reach: addresses differ from run to run, try again"
             }
             Self::Taken => "probes of other blocks have the bytes of its instructions",
             Self::Underived => "its count does not follow from others",

@@ -354,3 +354,16 @@ fn a_short_loop_is_counted_before_the_block_that_would_take_its_bytes() {
     let mut room = Room::new(std::iter::once(0x10_0000..bias), bias);
     assert_eq!(kinds(&short, &mut room), [None, Some(Kind::Multi), None]);
 }
+
+/// Where no address is free for a short jump, only code at fixed addresses is to be linked otherwise.
+#[test]
+fn code_that_may_be_anywhere_is_not_to_be_linked_otherwise() {
+    let mut entered = function(&BRANCH, &[]);
+    entered.fixed.extend([0x1004]);
+    for (bias, is_fixed) in [(0, true), (0x5555_5555_0000, false)] {
+        let planned = plan(&entered, &mut Room::new(std::iter::empty(), bias), None);
+        let Placement::Refused(why) = &planned.placements[0] else { panic!("{planned:?}") };
+        assert_eq!(*why, NoPlace::NoRoom { is_fixed });
+        assert_eq!(why.to_string().contains("-pie"), is_fixed);
+    }
+}
