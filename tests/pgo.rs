@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes a profile of `PLAIN`, which ends with status 3; `None`, with a message, where it cannot be traced.
-fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String, Ran)> {
+pub fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String, Ran)> {
     let (profile, result) = (folder.file("profile"), folder.file("result"));
     let command = ["--", text(program), &result];
     let ran = tdtool([&["pgo", "-o", &profile], options, &command[..]].concat());
@@ -26,7 +26,7 @@ fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String
 }
 
 /// Start and end of functions, by name, as nm(1) has them.
-fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
+pub fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
     let all = tool("nm", &["-S", text(program)]).expect("binutils come with gcc");
     let hex = |text: &str| u64::from_str_radix(text, 16).expect("an address");
     let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
@@ -40,14 +40,14 @@ fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
 
 /// A line of BOLT's pre-aggregated profile.
 #[derive(Debug)]
-struct Line {
-    is_branch: bool,
-    from: u64,
-    to: u64,
-    count: u64,
+pub struct Line {
+    pub is_branch: bool,
+    pub from: u64,
+    pub to: u64,
+    pub count: u64,
 }
 
-fn lines(profile: &str) -> Vec<Line> {
+pub fn lines(profile: &str) -> Vec<Line> {
     let hex = |text: &str| u64::from_str_radix(text, 16).expect("an address");
     let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
         ["B", from, to, count, "0"] => {
@@ -311,7 +311,7 @@ fn a_program_without_lines_is_compiled_again_first() {
 }
 
 /// The first of these programs that is there.
-fn installed(names: &[&str]) -> Option<PathBuf> {
+pub fn installed(names: &[&str]) -> Option<PathBuf> {
     let is_there = |name: &&&str| {
         Command::new(name).arg("--version").run_limited().is_ok_and(|ran| ran.status.success())
     };

@@ -1,24 +1,32 @@
-//! Exact counts of one or several runs → a profile of a module for optimisers.
+//! Exact counts of one or several runs, or recorded branches → a profile of a module for optimisers.
 //!
 //! | file | concern |
 //! |---|---|
+//! | `inputs` | earlier counts and recordings, by their content |
 //! | `counted` | the documents of counts, added up, and their module |
+//! | `recorded` | recorded branch stacks in place of counts |
 //! | `code` | the functions of the module; where control goes from the ends of their blocks |
 //! | `solved` | the flow through each function |
 //! | `targets` | recorded targets of jumps and calls whose edges counts do not determine |
+//! | `clusters` | the machine blocks of each function in a new order |
 //! | `order` | functions near those that call them |
 
+mod clusters;
 mod code;
 mod counted;
+mod inputs;
 mod order;
+mod recorded;
 mod solved;
 mod targets;
 
 use code::Code;
 use counted::{Counted, Targets};
 use iced_x86::FlowControl;
+pub use inputs::Inputs;
 use pmu::Command;
 use probe::flow::{Flow, Flowing, How as Known};
+pub use recorded::Recorded;
 use report::documents::count::Count;
 use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
 use report::format::several;
@@ -41,7 +49,7 @@ impl Profile {
     /// They have no counts of such a module, or are of several or of another build; its file cannot be read.
     pub fn of(counts: &[Count], module: Option<&Path>) -> Result<Self> {
         let counted = Counted::of(counts, module)?;
-        let code = Code::read(&counted)?;
+        let code = Code::read(Path::new(&counted.module))?;
         counted.check_blocks(|start| code.is_block(start))?;
         let flows = solved::solve(&code, &counted, &Targets::new());
         Ok(Self { counted, code, targets: Targets::new(), flows })
@@ -82,6 +90,7 @@ impl Profile {
         }
         explain(&mut document);
         document.order = order::order(&document);
+        document.clusters = code.clusters(&document);
         document.notes.extend(disagreeing(code, &self.flows));
         document.notes.extend(dropped(code, &self.flows));
         let refused = self.refused(&document);

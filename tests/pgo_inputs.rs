@@ -1,0 +1,144 @@
+//! `tdtool pgo` from what earlier runs left: counts made elsewhere, and recordings with branch stacks.
+
+use crate::pgo::lines;
+use crate::probe::counts::PLAIN;
+use crate::support::files::{Folder, fixture, shared, text};
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+use crate::support::tools::{copy, gcc};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Counts of a program, which are written to `to`; `None`, with a message, where it cannot be traced.
+fn counted(folder: &Folder, program: &Path, to: &str) -> Option<String> {
+    let (counts, result) = (folder.file(to), folder.file("result"));
+    let ran = tdtool(["count", "--format", "json", "-o", &counts, "--", text(program), &result]);
+    let is_counted = ran.code() == Some(3);
+    if !is_counted {
+        eprintln!("skipped: {}", ran.stderr);
+    }
+    is_counted.then_some(counts)
+}
+
+/// Counts of a file at two paths are those of one program; of another build they are refused, whatever its path.
+#[test]
+fn counts_made_at_another_path_are_of_the_same_build() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let options = ["-O2", "-Wl,--build-id=0x1234"];
+    let Some(program) = gcc(folder.path(), PLAIN, &options, "program") else { return };
+    let moved = folder.path().join("moved");
+    copy(text(&program), &moved);
+    let Some(first) = counted(&folder, &program, "first.json") else { return };
+    let Some(second) = counted(&folder, &moved, "second.json") else { return };
+    std::fs::remove_file(&moved).unwrap();
+    let made = |options: &[&str]| tdtool([&["pgo", "-o", "-"], options].concat());
+    let sum = |profile: &str| -> u64 { lines(profile).iter().map(|line| line.count).sum() };
+    let one = sum(&made(&[&first]).succeeded().stdout);
+    let module = ["--module", text(&program)];
+    assert_eq!(sum(&made(&[&second, module[0], module[1]]).succeeded().stdout), one);
+    let both = sum(&made(&[&first, "--merge", &second]).succeeded().stdout);
+    // Fitted counts are rounded.
+    assert!(both.abs_diff(2 * one) <= 10, "{both} {one}");
+    // Its file is nowhere.
+    let gone = made(&[&second]);
+    assert!(gone.code() == Some(1) && gone.stderr.contains("--module"), "{}", gone.stderr);
+    let options = ["-O2", "-Wl,--build-id=0x5678"];
+    let other = gcc(folder.path(), PLAIN, &options, "moved").unwrap();
+    for refused in [made(&[&second]), made(&[&second, "--module", text(&other)])] {
+        assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+        assert!(
+            ["1234", "5678"].iter().all(|id| refused.stderr.contains(id)),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+/// Recordings are known by their content; without branch stacks, or beside counts, they are refused.
+#[test]
+fn recordings_without_branches_are_refused() {
+    let _busy = busy();
+    let recording = fixture("field/p1-first-event-empty.data");
+    let refused = tdtool(["pgo", "-o", "-", text(&recording)]);
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no branch stacks"), "{}", refused.stderr);
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PLAIN, &["-O2"], "program") else { return };
+    let Some(counts) = counted(&folder, &program, "counts.json") else { return };
+    let refused = tdtool(["pgo", "-o", "-", &counts, text(&recording)]);
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot be added to counts"), "{}", refused.stderr);
+}
+
+/// A recording of `../shared/simlbr` as a profile.
+fn recorded(reader: &str) -> Option<String> {
+    let folder = shared("simlbr")?;
+    let (recording, program) = (folder.join("counts.perf.data"), folder.join("kernels"));
+    let options = ["pgo", "-o", "-", "--for", reader, "--module", text(&program), text(&recording)];
+    Some(tdtool(options).succeeded().stdout)
+}
+
+/// What takes branches gets those of `tdtool branches`.
+#[test]
+fn recorded_branches_are_passed_on() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("counts.perf.data");
+    for (reader, format) in [("bolt", "bolt"), ("clang", "profgen"), ("autofdo", "autofdo")] {
+        let program = folder.join("kernels");
+        let options =
+            ["branches", "--format", format, "--binary", text(&program), text(&recording)];
+        let expected = tdtool(options).succeeded().stdout;
+        assert!(recorded(reader).is_some_and(|own| own == expected), "{reader}");
+    }
+}
+
+/// Shares of instructions by block, and of edges within the module by their ends.
+fn shares(document: &Value, rows: &str, key: &[&str]) -> BTreeMap<String, f64> {
+    let rows = document[rows].as_array().unwrap();
+    let number = |row: &Value| row["count"].as_f64().unwrap_or(0.0);
+    let all: f64 = rows.iter().map(number).sum();
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let ends: Vec<String> = key.iter().map(|key| row[*key].to_string()).collect();
+        *found.entry(ends.join(" ")).or_insert(0.0) += number(row) / all;
+    }
+    found
+}
+
+/// The program of the recording, counted exactly: entries of blocks and passages of edges have the same shares. There are
+/// some 1,600 samples of 32 branches each, which repeat one another within a loop; the recording begins in `main`.
+#[test]
+fn a_recording_agrees_with_exact_counts() {
+    let _busy = busy();
+    let Some(recording) = recorded("json") else { return };
+    let recording: Value = serde_json::from_str(&recording).unwrap();
+    let folder = Folder::new();
+    let program = shared("simlbr").unwrap().join("kernels");
+    let exact = folder.file("exact");
+    let ran = tdtool(["pgo", "-o", &exact, "--for", "json", "--", text(&program)]);
+    if ran.code() != Some(0) || !Path::new(&exact).exists() {
+        return eprintln!("skipped: {}", ran.stderr);
+    }
+    let exact: Value = serde_json::from_str(&folder.read("exact")).unwrap();
+    for (rows, key) in [("blocks", &["start"][..]), ("edges", &["from", "to"])] {
+        let (own, expected) = (shares(&recording, rows, key), shares(&exact, rows, key));
+        let mut differs = 0.0;
+        for place in own.keys().chain(expected.keys().filter(|place| !own.contains_key(*place))) {
+            let of = |all: &BTreeMap<String, f64>| all.get(place).copied().unwrap_or(0.0);
+            differs += (of(&own) - of(&expected)).abs() / 2.0;
+        }
+        assert!(differs < 0.03, "{rows}: {differs}");
+    }
+}
+
+/// Symbols of a recording are in order, the most executed code first.
+#[test]
+fn a_linker_gets_the_functions_of_a_recording() {
+    let Some(order) = recorded("lld") else { return };
+    let all: Vec<&str> = order.lines().collect();
+    for name in ["main", "levels", "chase", "hash"] {
+        assert!(all.contains(&name), "{order}");
+    }
+}
