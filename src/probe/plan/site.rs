@@ -7,6 +7,8 @@ use tma::Cause;
 
 /// Bytes of `jmp rel32` and `call rel32`.
 pub const JUMP: u64 = 5;
+/// A prefix without effect on a jump: the one of CS (Intel SDM, volume 1, 3.3.7.1).
+pub const PREFIX: u8 = 0x2e;
 
 /// Kind of patch of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +19,21 @@ pub enum Kind {
     Single,
     /// A jump over several instructions.
     Multi,
-    /// A jump over one shorter instruction, whose displacement ends in the bytes after it.
-    Pun,
+    /// A jump over one shorter instruction, whose displacement ends in the bytes after it. With so many prefixes before
+    /// it, it ends in other bytes.
+    Pun(u8),
+}
+
+impl Kind {
+    /// Whether it is a pun.
+    pub fn is_pun(self) -> bool {
+        matches!(self, Self::Pun(_))
+    }
+
+    /// Bytes before the jump.
+    pub fn prefixes(self) -> u64 {
+        if let Self::Pun(prefixes) = self { prefixes.into() } else { 0 }
+    }
 }
 
 /// The count, in the same trampoline, of a block that is entered only from the one before it.
