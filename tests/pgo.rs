@@ -132,7 +132,7 @@ fn what_enters_a_block_leaves_it() {
 }
 
 /// A stack machine with a computed goto after each instruction: 1,000 rounds of five instructions.
-const GOTO: &str = r#"
+pub const GOTO: &str = r#"
 #include <stdio.h>
 __attribute__((noipa)) long machine(const char *code, long rounds) {
     static void *const to[] = { &&inc, &&twice, &&less, &&again, &&end };
@@ -305,9 +305,13 @@ fn a_program_without_lines_is_compiled_again_first() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), PLAIN, &["-O2"], "program") else { return };
-    let Some((_, ran)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    let Some((_, ran)) = profiled(&folder, &program, &["--for", "profgen"]) else { return };
     assert!(ran.stderr.contains("-gline-tables-only"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("llvm-profgen"), "{}", ran.stderr);
+    let (profile, result) = (folder.file("none"), folder.file("result"));
+    let ran = tdtool(["pgo", "-o", &profile, "--for", "clang", "--", text(&program), &result]);
+    assert!(ran.code() == Some(1) && !Path::new(&profile).exists(), "{}", ran.stderr);
+    assert!(ran.stderr.contains("-gline-tables-only"), "{}", ran.stderr);
 }
 
 /// The first of these programs that is there.
@@ -375,7 +379,7 @@ fn llvm_profgen_reads_the_profile() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), PLAIN, &["-O2", "-g"], "program") else { return };
-    let Some((_, _)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    let Some((_, _)) = profiled(&folder, &program, &["--for", "profgen"]) else { return };
     let made = folder.file("made");
     run(Command::new(profgen).args([
         &format!("--unsymbolized-profile={}", folder.file("profile")),
@@ -393,4 +397,8 @@ fn llvm_profgen_reads_the_profile() {
     };
     assert_eq!([calls("fib"), calls("nested")], [Some(242_785), Some(1)], "{text}");
     assert!(text.contains(" 210000"), "{text}");
+    // Made by it at once.
+    let Some((own, ran)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    assert_eq!(own, text);
+    assert!(ran.stderr.contains("-fprofile-sample-use="), "{}", ran.stderr);
 }

@@ -8,7 +8,7 @@ use crate::config::by_build_id;
 use crate::message;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
-use engine::pgo::{Inputs, Profile, Recorded};
+use engine::pgo::{Inputs, Profile, Recorded, sample_profile};
 use engine::steps::Callback;
 use pmu::Command;
 use profile::files::{Program, SearchPaths};
@@ -54,8 +54,10 @@ pub struct PgoArgs {
 enum Reader {
     /// BOLT, which reorders a linked program: pre-aggregated profile
     Bolt,
-    /// clang and rustc, by way of llvm-profgen: unsymbolized profile
+    /// clang and rustc: sample profile, made by llvm-profgen, which must be installed
     Clang,
+    /// llvm-profgen: unsymbolized profile
+    Profgen,
     /// AutoFDO's create_llvm_prof and create_gcov, for clang and gcc: text profile
     Autofdo,
     /// clang, as of Propeller: blocks in order (-fbasic-block-sections=list=)
@@ -64,6 +66,8 @@ enum Reader {
     Lld,
     /// Other programs: counts, each with how it is known
     Json,
+    /// tdtool: counts of the run with its recorded targets, as an INPUT
+    Counts,
 }
 
 /// How what is read here is made.
@@ -72,6 +76,15 @@ const MAKE: &str = "to count a run: `tdtool pgo -o FILE -- COMMAND`; to record b
 
 pub fn run(args: &PgoArgs) -> Result<ExitCode> {
     let files = [&args.inputs[..], &args.merge[..]].concat();
+    if args.reader == Reader::Counts && !files.is_empty() {
+        return Err(Error::usage("--for counts is of one run")
+            .hint("leave out --merge and INPUT: a profile is made of several such documents"));
+    }
+    if args.reader == Reader::Clang && found("llvm-profgen").is_none() {
+        return Err(Error::failed("llvm-profgen is not installed")
+            .because("it makes the profile of a compiler")
+            .hint("install it with LLVM, or write what it reads with `--for profgen`"));
+    }
     check_place(&args.output, &files, "--output")?;
     present(&files, MAKE)?;
     let inputs = reading(&files, || Inputs::of(&files))?;
@@ -101,6 +114,11 @@ pub fn run(args: &PgoArgs) -> Result<ExitCode> {
     {
         return Ok(interrupted(signal));
     }
+    if args.reader == Reader::Counts {
+        let run = counts.pop().map(|run| Count { targets: profile.targets(), ..run });
+        write_or_print(Some(&args.output), &json::pretty(&run)?, &files)?;
+        return Ok(exit_code(code));
+    }
     let document = profile.document();
     write(args, &files, &text(args.reader, &document)?, &document)?;
     Ok(exit_code(code))
@@ -116,12 +134,23 @@ fn recorded(args: &PgoArgs, files: &[PathBuf]) -> Result<Recorded> {
 fn text(reader: Reader, document: &Pgo) -> Result<String> {
     Ok(match reader {
         Reader::Bolt => pgo::bolt(document),
-        Reader::Clang => pgo::unsymbolized(document),
+        Reader::Clang => sampled(pgo::unsymbolized(document), document)?,
+        Reader::Profgen => pgo::unsymbolized(document),
         Reader::Autofdo => pgo::autofdo(document, &Program::read(Path::new(&document.module))?),
         Reader::Propeller => pgo::clusters(clusters(document)?),
         Reader::Lld => pgo::order(document),
-        Reader::Json => json::pretty(document)?,
+        Reader::Json | Reader::Counts => json::pretty(document)?,
     })
+}
+
+/// The profile of a compiler.
+fn sampled(unsymbolized: String, document: &Pgo) -> Result<String> {
+    match document.has_lines {
+        true => sample_profile(&installed("llvm-profgen"), unsymbolized, &document.module),
+        false => Err(Error::failed(format!("{} has no line numbers", document.module))
+            .because("by them a compiler finds its code")
+            .hint(format!("compile it with `{LINES}`, then make the profile again"))),
+    }
 }
 
 /// The order of its machine blocks.
@@ -138,7 +167,8 @@ fn recorded_text(reader: Reader, recorded: &Recorded) -> Result<String> {
     let Recorded { branches, name, program, document } = recorded;
     Ok(match reader {
         Reader::Bolt => branches::bolt(branches, name),
-        Reader::Clang => branches::unsymbolized(branches, name),
+        Reader::Clang => sampled(branches::unsymbolized(branches, name), document)?,
+        Reader::Profgen => branches::unsymbolized(branches, name),
         Reader::Autofdo => branches::autofdo(branches, name, program),
         _ => text(reader, document)?,
     })
@@ -185,7 +215,8 @@ fn joined(first: impl Into<OsString>, second: impl AsRef<OsStr>) -> OsString {
 fn next(args: &PgoArgs, document: &Pgo) {
     match args.reader {
         Reader::Bolt => bolt(&args.output, document),
-        Reader::Clang => clang(&args.output, document),
+        Reader::Clang => clang(&args.output),
+        Reader::Profgen => profgen(&args.output, document),
         Reader::Autofdo => autofdo(&args.output, document),
         Reader::Propeller => {
             let compiler =
@@ -202,7 +233,7 @@ fn next(args: &PgoArgs, document: &Pgo) {
                 quoted(&[option])
             ));
         }
-        Reader::Json => {}
+        Reader::Json | Reader::Counts => {}
     }
 }
 
@@ -252,27 +283,32 @@ fn autofdo(profile: &Path, document: &Pgo) {
     ));
 }
 
-fn clang(profile: &Path, document: &Pgo) {
-    if !has_lines(document, "-gline-tables-only -fdebug-info-for-profiling") {
+/// Options by which a compiler finds code again.
+const LINES: &str = "-gline-tables-only -fdebug-info-for-profiling";
+
+fn clang(profile: &Path) {
+    let compiler = [installed("clang").into(), joined("-fprofile-sample-use=", profile)];
+    message::remedy(&format!(
+        "compile with `{}`, or with -Zprofile-sample-use of rustc",
+        quoted(&compiler)
+    ));
+}
+
+fn profgen(profile: &Path, document: &Pgo) {
+    if !has_lines(document, LINES) {
         return;
     }
-    let profgen = installed("llvm-profgen");
-    // A compiler reads what a tool of its own version wrote.
-    let compiler = profgen.replace("llvm-profgen", "clang");
     let made = joined(profile, ".prof");
     let words = [
-        profgen.into(),
+        installed("llvm-profgen").into(),
         joined("--unsymbolized-profile=", profile),
         joined("--binary=", &document.module),
         joined("--output=", &made),
         // Without it the profile is empty.
         "--use-offset=0".into(),
     ];
-    message::remedy(&format!("`{}`", quoted(&words)));
-    message::remedy(&format!(
-        "then compile with `{}`, or with -Zprofile-sample-use of rustc",
-        quoted(&[compiler.into(), joined("-fprofile-sample-use=", made)])
-    ));
+    message::remedy(&format!("`{}`, then", quoted(&words)));
+    clang(Path::new(&made));
 }
 
 /// Options of llvm-bolt for such a profile.
@@ -280,18 +316,22 @@ const BOLT: [&str; 4] = ["-pa", "-reorder-blocks=ext-tsp", "-split-functions", "
 /// Further ones if functions can be moved.
 const MOVED: [&str; 2] = ["-reorder-functions=cdsort", "-icf=1"];
 
-/// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
+/// The name of a tool of LLVM as it is installed here, or would be.
 fn installed(name: &str) -> String {
+    found(name).unwrap_or_else(|| name.to_owned())
+}
+
+/// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
+fn found(name: &str) -> Option<String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
     if folders.iter().any(|folder| folder.join(name).is_file()) {
-        return name.to_owned();
+        return Some(name.to_owned());
     }
     let versions = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
     let version = |file: std::fs::DirEntry| {
         let file = file.file_name();
         file.to_str()?.strip_prefix(name)?.strip_prefix('-')?.parse::<u32>().ok()
     };
-    let newest = versions.filter_map(version).max();
-    newest.map_or_else(|| name.to_owned(), |version| format!("{name}-{version}"))
+    Some(format!("{name}-{}", versions.filter_map(version).max()?))
 }

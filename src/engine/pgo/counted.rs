@@ -28,6 +28,8 @@ pub(super) struct Counted {
     pub blocks: BTreeMap<u64, u64>,
     /// Those of these that had no probe in a run: their counts follow from others.
     pub derived: BTreeSet<u64>,
+    /// What was recorded of jumps and calls in all runs.
+    pub targets: Targets,
     /// Functions and blocks that could not be counted in a run, and why.
     pub refused: BTreeMap<Address, String>,
     pub notes: Vec<String>,
@@ -76,6 +78,11 @@ impl Counted {
                 if block.how == How::Derived {
                     found.derived.insert(block.start.0);
                 }
+            }
+            for row in one.targets.iter().filter(|row| row.module == *path) {
+                let seen =
+                    found.targets.entry(row.from.0).or_default().entry(row.to.0).or_default();
+                *seen = seen.saturating_add(row.count);
             }
             found.note(one, path);
         }

@@ -9,6 +9,7 @@
 //! | `solved` | the flow through each function |
 //! | `targets` | recorded targets of jumps and calls whose edges counts do not determine |
 //! | `clusters` | the machine blocks of each function in a new order |
+//! | `profgen` | llvm-profgen, which makes profiles for compilers |
 //! | `order` | functions near those that call them |
 
 mod clusters;
@@ -16,18 +17,20 @@ mod code;
 mod counted;
 mod inputs;
 mod order;
+mod profgen;
 mod recorded;
 mod solved;
 mod targets;
 
 use code::Code;
-use counted::{Counted, Targets};
+use counted::Counted;
 use iced_x86::FlowControl;
 pub use inputs::Inputs;
 use pmu::Command;
 use probe::flow::{Flow, Flowing, How as Known};
+pub use profgen::sample_profile;
 pub use recorded::Recorded;
-use report::documents::count::Count;
+use report::documents::count::{Count, TargetRow};
 use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
 use report::format::several;
 use std::collections::BTreeMap;
@@ -38,7 +41,6 @@ use tma::{Address, Result};
 pub struct Profile {
     counted: Counted,
     code: Code,
-    targets: Targets,
     flows: Vec<Flow>,
 }
 
@@ -51,8 +53,8 @@ impl Profile {
         let counted = Counted::of(counts, module)?;
         let code = Code::read(Path::new(&counted.module))?;
         counted.check_blocks(|start| code.is_block(start))?;
-        let flows = solved::solve(&code, &counted, &Targets::new());
-        Ok(Self { counted, code, targets: Targets::new(), flows })
+        let flows = solved::solve(&code, &counted);
+        Ok(Self { counted, code, flows })
     }
 
     /// Records targets of jumps and calls in a further run, where the counts do not determine their edges. The signal
@@ -63,10 +65,29 @@ impl Profile {
     pub fn record_targets(&mut self, command: &Command) -> Result<Option<i32>> {
         let module = &self.counted.module;
         let found = targets::recorded(&self.code, &self.flows, module, command)?;
-        self.flows = solved::solve(&self.code, &self.counted, &found.targets);
-        self.targets = found.targets;
+        for (from, seen) in found.targets {
+            let own = self.counted.targets.entry(from).or_default();
+            for (to, count) in seen {
+                let sum = own.entry(to).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        self.flows = solved::solve(&self.code, &self.counted);
         self.counted.notes.extend(found.notes);
         Ok(found.interrupted)
+    }
+
+    /// The recorded targets, as rows of a document of counts.
+    pub fn targets(&self) -> Vec<TargetRow> {
+        let row = |from: u64, to: u64, count: u64| TargetRow {
+            module: self.counted.module.clone(),
+            from: Address(from),
+            to: Address(to),
+            count,
+        };
+        let all = self.counted.targets.iter();
+        all.flat_map(|(from, seen)| seen.iter().map(|(to, count)| row(*from, *to, *count)))
+            .collect()
     }
 
     /// The document.
@@ -150,7 +171,7 @@ impl Profile {
             edges.push(edge(one.from, to, kind, one.flow));
         }
         for number in 0..facts.blocks.len() {
-            let beyond = code::beyond(facts, number, flow, &self.targets);
+            let beyond = code::beyond(facts, number, flow, &self.counted.targets);
             let beyond = beyond.into_iter().filter(|one| self.code.has(one.to));
             edges.extend(beyond.map(|one| edge(number, one.to, one.kind, one.flow)));
         }

@@ -45,7 +45,8 @@ impl Recorded {
             None => module(&branches, None)?,
             Some(file) => named(&branches, file)?,
         };
-        let program = program(&branches, &name, &search)?;
+        let program = program(&branches, &name, &search)
+            .map_err(|error| error.hint("name it with --module FILE"))?;
         let code = Code::read(Path::new(program.path()))?;
         let mut document = Pgo {
             schema: SCHEMA.to_owned(),
