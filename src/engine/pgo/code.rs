@@ -2,8 +2,9 @@
 
 use super::clusters::clusters;
 use super::counted::Targets;
+use crate::count::functions;
 use iced_x86::{FlowControl, Instruction};
-use probe::facts::{MachineBlock, Module, NoCode, functions, machine_blocks};
+use probe::facts::{MachineBlock, Module, NoCode, machine_blocks};
 use probe::flow::{Flow, Flowing, How};
 use report::documents::pgo::{ClusterRow, EdgeKind, Pgo};
 use std::ops::Range;
