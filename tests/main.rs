@@ -33,6 +33,8 @@ mod microbench;
 mod mistakes;
 #[cfg(target_arch = "x86_64")]
 mod pgo;
+mod pgo_formats;
+mod pgo_inputs;
 #[cfg(target_arch = "x86_64")]
 mod prefetch;
 #[cfg(target_arch = "x86_64")]

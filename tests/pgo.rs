@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes a profile of `PLAIN`, which ends with status 3; `None`, with a message, where it cannot be traced.
-fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String, Ran)> {
+pub fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String, Ran)> {
     let (profile, result) = (folder.file("profile"), folder.file("result"));
     let command = ["--", text(program), &result];
     let ran = tdtool([&["pgo", "-o", &profile], options, &command[..]].concat());
@@ -26,7 +26,7 @@ fn profiled(folder: &Folder, program: &Path, options: &[&str]) -> Option<(String
 }
 
 /// Start and end of functions, by name, as nm(1) has them.
-fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
+pub fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
     let all = tool("nm", &["-S", text(program)]).expect("binutils come with gcc");
     let hex = |text: &str| u64::from_str_radix(text, 16).expect("an address");
     let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
@@ -40,14 +40,14 @@ fn symbols(program: &Path) -> BTreeMap<String, (u64, u64)> {
 
 /// A line of BOLT's pre-aggregated profile.
 #[derive(Debug)]
-struct Line {
-    is_branch: bool,
-    from: u64,
-    to: u64,
-    count: u64,
+pub struct Line {
+    pub is_branch: bool,
+    pub from: u64,
+    pub to: u64,
+    pub count: u64,
 }
 
-fn lines(profile: &str) -> Vec<Line> {
+pub fn lines(profile: &str) -> Vec<Line> {
     let hex = |text: &str| u64::from_str_radix(text, 16).expect("an address");
     let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
         ["B", from, to, count, "0"] => {
@@ -132,7 +132,7 @@ fn what_enters_a_block_leaves_it() {
 }
 
 /// A stack machine with a computed goto after each instruction: 1,000 rounds of five instructions.
-const GOTO: &str = r#"
+pub const GOTO: &str = r#"
 #include <stdio.h>
 __attribute__((noipa)) long machine(const char *code, long rounds) {
     static void *const to[] = { &&inc, &&twice, &&less, &&again, &&end };
@@ -305,13 +305,17 @@ fn a_program_without_lines_is_compiled_again_first() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), PLAIN, &["-O2"], "program") else { return };
-    let Some((_, ran)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    let Some((_, ran)) = profiled(&folder, &program, &["--for", "profgen"]) else { return };
     assert!(ran.stderr.contains("-gline-tables-only"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("llvm-profgen"), "{}", ran.stderr);
+    let (profile, result) = (folder.file("none"), folder.file("result"));
+    let ran = tdtool(["pgo", "-o", &profile, "--for", "clang", "--", text(&program), &result]);
+    assert!(ran.code() == Some(1) && !Path::new(&profile).exists(), "{}", ran.stderr);
+    assert!(ran.stderr.contains("-gline-tables-only"), "{}", ran.stderr);
 }
 
 /// The first of these programs that is there.
-fn installed(names: &[&str]) -> Option<PathBuf> {
+pub fn installed(names: &[&str]) -> Option<PathBuf> {
     let is_there = |name: &&&str| {
         Command::new(name).arg("--version").run_limited().is_ok_and(|ran| ran.status.success())
     };
@@ -375,7 +379,7 @@ fn llvm_profgen_reads_the_profile() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), PLAIN, &["-O2", "-g"], "program") else { return };
-    let Some((_, _)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    let Some((_, _)) = profiled(&folder, &program, &["--for", "profgen"]) else { return };
     let made = folder.file("made");
     run(Command::new(profgen).args([
         &format!("--unsymbolized-profile={}", folder.file("profile")),
@@ -393,4 +397,8 @@ fn llvm_profgen_reads_the_profile() {
     };
     assert_eq!([calls("fib"), calls("nested")], [Some(242_785), Some(1)], "{text}");
     assert!(text.contains(" 210000"), "{text}");
+    // Made by it at once.
+    let Some((own, ran)) = profiled(&folder, &program, &["--for", "clang"]) else { return };
+    assert_eq!(own, text);
+    assert!(ran.stderr.contains("-fprofile-sample-use="), "{}", ran.stderr);
 }

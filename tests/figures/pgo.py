@@ -134,7 +134,7 @@ def variants(program, folder, tool):
     bolt, profgen, merge = version("llvm-bolt"), version("llvm-profgen"), version("llvm-profdata")
     made = {"plain": program.build(f"{base}.plain")}
     plain, train = made["plain"], program.train
-    for reader in ("json", "bolt", "clang"):
+    for reader in ("json", "bolt", "profgen"):
         run([tool, "pgo", "--targets", "-o", f"{base}.{reader}", "--for", reader, "--", plain, *train])
     counted = json.load(open(f"{base}.json"))
     said = subprocess.run([bolt, plain, "-o", f"{base}.b", "-p", f"{base}.bolt", "-pa", *BOLT],
@@ -145,7 +145,7 @@ def variants(program, folder, tool):
     run([f"{base}.i", *train])
     run([bolt, plain, "-o", f"{base}.bi", f"-data={base}.fdata", *BOLT])
     made["BOLT, instrumented"] = f"{base}.bi"
-    run([profgen, f"--unsymbolized-profile={base}.clang", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
+    run([profgen, f"--unsymbolized-profile={base}.profgen", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
     made["clang, counts"] = program.build(f"{base}.c", f"-fprofile-sample-use={base}.prof")
     instrumented = program.build(f"{base}.g", "-fprofile-generate")
     run([instrumented, *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.raw"})

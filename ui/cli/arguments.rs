@@ -87,7 +87,7 @@ pub enum Command {
     Loads(LoadsArgs),
     /// Where a software prefetch helps, and how many iterations ahead
     Prefetch(PrefetchArgs),
-    /// Profile for BOLT, clang or lld from exact counts, without a PMU
+    /// Profile for BOLT, clang or lld: exact counts without a PMU, or recordings
     Pgo(PgoArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),

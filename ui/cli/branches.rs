@@ -79,7 +79,7 @@ fn report(args: &BranchesArgs) -> Result<ExitCode> {
         Format::Csv => branches::csv(&document),
         Format::Profgen | Format::Bolt | Format::Autofdo => {
             one_event(&document, "a profile for another tool")?;
-            let module = module(args, &document)?;
+            let module = engine::branches::module(&document, args.module.as_deref())?;
             // Without the program the addresses would be offsets in its file.
             let program = engine::branches::program(&document, &module, &search)?;
             match args.format {
@@ -116,17 +116,4 @@ fn compressed(document: &Branches) -> Result<Vec<u8>> {
     out.write_all(&branches::pprof(document, event))
         .and_then(|()| out.finish())
         .map_err(|e| Error::failed("cannot compress the profile").because(e))
-}
-
-/// The module that is exported.
-fn module(args: &BranchesArgs, document: &Branches) -> Result<String> {
-    let mut all = document.edges.iter().map(|edge| edge.module.as_str());
-    let found = match &args.module {
-        None => all.next(),
-        Some(name) => all.find(|own| own == name || own.rsplit('/').next() == Some(name)),
-    };
-    found.map(str::to_owned).ok_or_else(|| {
-        Error::failed("no branch of that module was recorded")
-            .hint("--format json lists the modules of all branches")
-    })
 }

@@ -1,23 +1,26 @@
-//! `tdtool pgo`: a profile for optimisers from exact counts of a command, or from documents of counts.
+//! `tdtool pgo`: a profile for optimisers from exact counts of a command, or of what earlier runs left.
 
 use super::files::{page, write_or_print};
 use super::measure::exit_code;
 use super::progress::{self, Progress};
+use super::recordings::{present, reading};
+use crate::config::by_build_id;
 use crate::message;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
-use engine::pgo::Profile;
+use engine::pgo::{Inputs, Profile, Recorded, sample_profile};
 use engine::steps::Callback;
 use pmu::Command;
+use profile::files::{Program, SearchPaths};
 use report::documents::count::Count;
-use report::documents::pgo::Pgo;
+use report::documents::pgo::{ClusterRow, Pgo};
 use report::files::{check_place, is_stdout};
-use report::render::{json, pgo};
+use report::render::{branches, json, pgo};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tma::Result;
 use tma::shell::quoted;
+use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct PgoArgs {
@@ -33,11 +36,17 @@ pub struct PgoArgs {
     /// Record targets of indirect jumps and calls: one run more (output repeated)
     #[arg(long, requires = "command")]
     targets: bool,
-    /// Add counts of an earlier run (`tdtool count --format json`); repeatable
-    #[arg(long, value_name = "FILE")]
+    /// Add an INPUT to the counts of the command; repeatable
+    #[arg(long, value_name = "INPUT")]
     merge: Vec<PathBuf>,
+    /// Earlier runs: counts, or recordings with branch stacks
+    ///
+    /// Counts of `tdtool count --format json`; else what `tdtool branches` reads: perf.data of
+    /// `perf record -b`, sessions of `tdtool record --branches`, …
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
     /// The command: a typical run
-    #[arg(last = true, required_unless_present = "merge", value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["merge", "inputs"], value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -45,18 +54,48 @@ pub struct PgoArgs {
 enum Reader {
     /// BOLT, which reorders a linked program: pre-aggregated profile
     Bolt,
-    /// clang and rustc, by way of llvm-profgen: unsymbolized profile
+    /// clang and rustc: sample profile, made by llvm-profgen, which must be installed
     Clang,
+    /// llvm-profgen: unsymbolized profile
+    Profgen,
+    /// AutoFDO's create_llvm_prof and create_gcov, for clang and gcc: text profile
+    Autofdo,
+    /// clang, as of Propeller: blocks in order (-fbasic-block-sections=list=)
+    Propeller,
     /// lld: symbols in order
     Lld,
     /// Other programs: counts, each with how it is known
     Json,
+    /// tdtool: counts of the run with its recorded targets, as an INPUT
+    Counts,
 }
 
+/// How what is read here is made.
+const MAKE: &str = "to count a run: `tdtool pgo -o FILE -- COMMAND`; to record branches: \
+                    `tdtool record --branches -o FILE -- COMMAND`, or perf record -b";
+
 pub fn run(args: &PgoArgs) -> Result<ExitCode> {
-    check_place(&args.output, &args.merge, "--output")?;
-    let mut counts: Vec<Count> =
-        args.merge.iter().map(|path| Count::read(path)).collect::<Result<_>>()?;
+    let files = [&args.inputs[..], &args.merge[..]].concat();
+    if args.reader == Reader::Counts && !files.is_empty() {
+        return Err(Error::usage("--for counts is of one run")
+            .hint("leave out --merge and INPUT: a profile is made of several such documents"));
+    }
+    if args.reader == Reader::Clang && found("llvm-profgen").is_none() {
+        return Err(Error::failed("llvm-profgen is not installed")
+            .because("it makes the profile of a compiler")
+            .hint("install it with LLVM, or write what it reads with `--for profgen`"));
+    }
+    check_place(&args.output, &files, "--output")?;
+    present(&files, MAKE)?;
+    let inputs = reading(&files, || Inputs::of(&files))?;
+    if !inputs.recordings.is_empty() && args.command.is_empty() {
+        let recorded = reading(&files, || recorded(args, &files))?;
+        let text = recorded_text(args.reader, &recorded)?;
+        write(args, &files, &text, &recorded.document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    inputs.only_counts()?;
+    let mut counts = inputs.counts;
     let stdout = pmu::Stdout::beside(is_stdout(&args.output));
     let command = Command { argv: args.command.clone(), stdout, ..Command::default() };
     let command = if args.targets { command.run_again() } else { command };
@@ -75,20 +114,75 @@ pub fn run(args: &PgoArgs) -> Result<ExitCode> {
     {
         return Ok(interrupted(signal));
     }
+    if args.reader == Reader::Counts {
+        let run = counts.pop().map(|run| Count { targets: profile.targets(), ..run });
+        write_or_print(Some(&args.output), &json::pretty(&run)?, &files)?;
+        return Ok(exit_code(code));
+    }
     let document = profile.document();
-    let text = match args.reader {
-        Reader::Bolt => pgo::bolt(&document),
-        Reader::Clang => pgo::unsymbolized(&document),
-        Reader::Lld => pgo::order(&document),
-        Reader::Json => json::pretty(&document)?,
-    };
-    write_or_print(Some(&args.output), &text, &args.merge)?;
-    message::plain(&page(None).fitted(pgo::text(&document)));
+    write(args, &files, &text(args.reader, &document)?, &document)?;
+    Ok(exit_code(code))
+}
+
+/// The profile of recordings.
+fn recorded(args: &PgoArgs, files: &[PathBuf]) -> Result<Recorded> {
+    let search = SearchPaths { caches: by_build_id(), ..SearchPaths::default() };
+    Recorded::of(files, args.module.as_deref(), search)
+}
+
+/// A profile as its reader wants it.
+fn text(reader: Reader, document: &Pgo) -> Result<String> {
+    Ok(match reader {
+        Reader::Bolt => pgo::bolt(document),
+        Reader::Clang => sampled(pgo::unsymbolized(document), document)?,
+        Reader::Profgen => pgo::unsymbolized(document),
+        Reader::Autofdo => pgo::autofdo(document, &Program::read(Path::new(&document.module))?),
+        Reader::Propeller => pgo::clusters(clusters(document)?),
+        Reader::Lld => pgo::order(document),
+        Reader::Json | Reader::Counts => json::pretty(document)?,
+    })
+}
+
+/// The profile of a compiler.
+fn sampled(unsymbolized: String, document: &Pgo) -> Result<String> {
+    match document.has_lines {
+        true => sample_profile(&installed("llvm-profgen"), unsymbolized, &document.module),
+        false => Err(Error::failed(format!("{} has no line numbers", document.module))
+            .because("by them a compiler finds its code")
+            .hint(format!("compile it with `{LINES}`, then make the profile again"))),
+    }
+}
+
+/// The order of its machine blocks.
+fn clusters(document: &Pgo) -> Result<&[ClusterRow]> {
+    document.clusters.as_deref().ok_or_else(|| {
+        Error::failed(format!("blocks of {} have no numbers", document.module))
+            .because("it has no section .llvm_bb_addr_map, by which clang places them")
+            .hint("compile it with clang -fbasic-block-address-map (-fbasic-block-sections=labels before 19)")
+    })
+}
+
+/// As [`text`]; what takes branches gets those that were recorded.
+fn recorded_text(reader: Reader, recorded: &Recorded) -> Result<String> {
+    let Recorded { branches, name, program, document } = recorded;
+    Ok(match reader {
+        Reader::Bolt => branches::bolt(branches, name),
+        Reader::Clang => sampled(branches::unsymbolized(branches, name), document)?,
+        Reader::Profgen => branches::unsymbolized(branches, name),
+        Reader::Autofdo => branches::autofdo(branches, name, program),
+        _ => text(reader, document)?,
+    })
+}
+
+/// Writes a profile, and shows what it rests on and what is done with it.
+fn write(args: &PgoArgs, files: &[PathBuf], text: &str, document: &Pgo) -> Result<()> {
+    write_or_print(Some(&args.output), text, files)?;
+    message::plain(&page(None).fitted(pgo::text(document)));
     document.notes.iter().for_each(|text| message::note(text));
     if !is_stdout(&args.output) {
-        next(args, &document);
+        next(args, document);
     }
-    Ok(exit_code(code))
+    Ok(())
 }
 
 /// Runs the command and counts.
@@ -121,7 +215,17 @@ fn joined(first: impl Into<OsString>, second: impl AsRef<OsStr>) -> OsString {
 fn next(args: &PgoArgs, document: &Pgo) {
     match args.reader {
         Reader::Bolt => bolt(&args.output, document),
-        Reader::Clang => clang(&args.output, document),
+        Reader::Clang => clang(&args.output),
+        Reader::Profgen => profgen(&args.output, document),
+        Reader::Autofdo => autofdo(&args.output, document),
+        Reader::Propeller => {
+            let compiler =
+                [installed("clang").into(), joined("-fbasic-block-sections=list=", &args.output)];
+            message::remedy(&format!(
+                "compile the same sources with `{}` and the same options, link with lld, by the order of --for lld",
+                quoted(&compiler)
+            ));
+        }
         Reader::Lld => {
             let option = joined("-Wl,--symbol-ordering-file=", &args.output);
             message::remedy(&format!(
@@ -129,7 +233,7 @@ fn next(args: &PgoArgs, document: &Pgo) {
                 quoted(&[option])
             ));
         }
-        Reader::Json => {}
+        Reader::Json | Reader::Counts => {}
     }
 }
 
@@ -148,31 +252,63 @@ fn bolt(profile: &Path, document: &Pgo) {
     message::remedy(&format!("`{}`", quoted(&words)));
 }
 
-fn clang(profile: &Path, document: &Pgo) {
+/// Whether a compiler finds the code of the program; else says how it would.
+fn has_lines(document: &Pgo, options: &str) -> bool {
     if !document.has_lines {
         message::note("the program has no line numbers, by which a compiler finds its code");
-        message::remedy(
-            "compile it with `-gline-tables-only -fdebug-info-for-profiling`, then count it again",
-        );
+        message::remedy(&format!("compile it with `{options}`, then make the profile again"));
+    }
+    document.has_lines
+}
+
+fn autofdo(profile: &Path, document: &Pgo) {
+    // Debian's reads no newer DWARF.
+    if !has_lines(document, "-gdwarf-4") {
         return;
     }
-    let profgen = installed("llvm-profgen");
-    // A compiler reads what a tool of its own version wrote.
-    let compiler = profgen.replace("llvm-profgen", "clang");
     let made = joined(profile, ".prof");
     let words = [
-        profgen.into(),
+        "create_llvm_prof".into(),
+        "--profiler=text".into(),
+        joined("--profile=", profile),
+        joined("--binary=", &document.module),
+        joined("--out=", &made),
+        "--format=text".into(),
+    ];
+    message::remedy(&format!("`{}`, for gcc with create_gcov and --gcov", quoted(&words)));
+    let compiler = [installed("clang").into(), joined("-fprofile-sample-use=", made)];
+    message::remedy(&format!(
+        "then compile with `{}`, or -fauto-profile of gcc",
+        quoted(&compiler)
+    ));
+}
+
+/// Options by which a compiler finds code again.
+const LINES: &str = "-gline-tables-only -fdebug-info-for-profiling";
+
+fn clang(profile: &Path) {
+    let compiler = [installed("clang").into(), joined("-fprofile-sample-use=", profile)];
+    message::remedy(&format!(
+        "compile with `{}`, or with -Zprofile-sample-use of rustc",
+        quoted(&compiler)
+    ));
+}
+
+fn profgen(profile: &Path, document: &Pgo) {
+    if !has_lines(document, LINES) {
+        return;
+    }
+    let made = joined(profile, ".prof");
+    let words = [
+        installed("llvm-profgen").into(),
         joined("--unsymbolized-profile=", profile),
         joined("--binary=", &document.module),
         joined("--output=", &made),
         // Without it the profile is empty.
         "--use-offset=0".into(),
     ];
-    message::remedy(&format!("`{}`", quoted(&words)));
-    message::remedy(&format!(
-        "then compile with `{}`, or with -Zprofile-sample-use of rustc",
-        quoted(&[compiler.into(), joined("-fprofile-sample-use=", made)])
-    ));
+    message::remedy(&format!("`{}`, then", quoted(&words)));
+    clang(Path::new(&made));
 }
 
 /// Options of llvm-bolt for such a profile.
@@ -180,18 +316,22 @@ const BOLT: [&str; 4] = ["-pa", "-reorder-blocks=ext-tsp", "-split-functions", "
 /// Further ones if functions can be moved.
 const MOVED: [&str; 2] = ["-reorder-functions=cdsort", "-icf=1"];
 
-/// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
+/// The name of a tool of LLVM as it is installed here, or would be.
 fn installed(name: &str) -> String {
+    found(name).unwrap_or_else(|| name.to_owned())
+}
+
+/// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
+fn found(name: &str) -> Option<String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
     if folders.iter().any(|folder| folder.join(name).is_file()) {
-        return name.to_owned();
+        return Some(name.to_owned());
     }
     let versions = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
     let version = |file: std::fs::DirEntry| {
         let file = file.file_name();
         file.to_str()?.strip_prefix(name)?.strip_prefix('-')?.parse::<u32>().ok()
     };
-    let newest = versions.filter_map(version).max();
-    newest.map_or_else(|| name.to_owned(), |version| format!("{name}-{version}"))
+    Some(format!("{name}-{}", versions.filter_map(version).max()?))
 }

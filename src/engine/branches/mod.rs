@@ -83,6 +83,22 @@ pub fn program(document: &Branches, module: &str, search: &SearchPaths) -> Resul
     Program::of(&module, search)
 }
 
+/// The module of this path or file name in the document; that with most branches if none is given.
+///
+/// # Errors
+/// It has no branch of it.
+pub fn module(document: &Branches, named: Option<&str>) -> Result<String> {
+    let mut all = document.edges.iter().map(|edge| edge.module.as_str());
+    let found = match named {
+        None => all.next(),
+        Some(name) => all.find(|own| *own == name || own.rsplit('/').next() == Some(name)),
+    };
+    found.map(str::to_owned).ok_or_else(|| {
+        Error::failed("no branch of that module was recorded")
+            .hint("`tdtool branches --format json` lists the modules of all branches")
+    })
+}
+
 /// Bytes of a text by which its tool is known.
 const START: u64 = 1 << 16;
 

@@ -105,7 +105,7 @@ fn of_file(path: &Path) -> Result<Vec<Chosen>> {
 ///
 /// # Errors
 /// The reason why it has none.
-fn all(path: &Path) -> std::result::Result<(Vec<Named>, Names), NoCode> {
+pub(super) fn all(path: &Path) -> std::result::Result<(Vec<Named>, Names), NoCode> {
     let found = functions(path);
     let mut names = Names::new(path);
     let others = names.beyond(found.as_deref().unwrap_or_default());

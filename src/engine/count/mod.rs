@@ -21,8 +21,10 @@ pub(crate) use first::First;
 use nix::sys::signal::Signal;
 use pmu::perf::Signals;
 use probe::count::Progress;
+use probe::facts::{Named, NoCode};
 use report::documents::count::{Cost, Count, SCHEMA};
 use report::documents::{Exit, Purpose};
+use std::path::Path;
 use tma::Result;
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
@@ -68,6 +70,14 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
     let own = std::iter::once(status).chain(codes).find(|code| *code != 0);
     let own = own.unwrap_or(i32::from(remains));
     Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
+}
+
+/// The functions of a file that are counted: also those that only its symbols without a length, or a debug file, name.
+///
+/// # Errors
+/// The reason why it has none.
+pub(crate) fn functions(path: &Path) -> std::result::Result<Vec<Named>, NoCode> {
+    choice::all(path).map(|(found, _)| found)
 }
 
 /// The document of a command that was interrupted before anything was counted.

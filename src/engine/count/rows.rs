@@ -31,7 +31,7 @@ fn probe(kind: Kind) -> ProbeKind {
         Kind::Retarget => ProbeKind::Retarget,
         Kind::Single => ProbeKind::Single,
         Kind::Multi => ProbeKind::Multi,
-        Kind::Pun => ProbeKind::Pun,
+        Kind::Pun(_) => ProbeKind::Pun,
     }
 }
 

@@ -1,10 +1,12 @@
 //! The functions of a module, and where control goes beyond them from the ends of their blocks.
 
-use super::counted::{Counted, Targets};
+use super::clusters::clusters;
+use super::counted::Targets;
+use crate::count::functions;
 use iced_x86::{FlowControl, Instruction};
-use probe::facts::{Module, NoCode, functions};
+use probe::facts::{MachineBlock, Module, NoCode, machine_blocks};
 use probe::flow::{Flow, Flowing, How};
-use report::documents::pgo::EdgeKind;
+use report::documents::pgo::{ClusterRow, EdgeKind, Pgo};
 use std::ops::Range;
 use std::path::Path;
 use tma::{Address, Error, Result};
@@ -21,19 +23,18 @@ pub(super) struct Code {
     pub module: Module,
     /// The functions that can be analysed, in order of address.
     pub functions: Vec<Function>,
+    /// The blocks of LLVM's code generator in each function, if the file tells.
+    pub machine_blocks: Option<Vec<Vec<MachineBlock>>>,
 }
 
 impl Code {
-    /// Analyses the module of these counts.
+    /// Analyses a file.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(counted: &Counted) -> Result<Self> {
-        let path = Path::new(&counted.module);
+    pub fn read(path: &Path) -> Result<Self> {
         let failed = |why: NoCode| {
-            Error::failed(format!("cannot analyse the code of {}", counted.module))
-                .because(why)
-                .hint("the counts need the file that was counted, at its path")
+            Error::failed(format!("cannot analyse the code of {}", path.display())).because(why)
         };
         let module = Module::read(path).map_err(failed)?;
         let named = functions(path).map_err(failed)?;
@@ -45,11 +46,17 @@ impl Code {
             Some(Function { name, facts })
         };
         let functions = named.into_iter().filter_map(function).collect();
-        Ok(Self { module, functions })
+        let machine_blocks = machine_blocks(path).map_err(failed)?;
+        Ok(Self { module, functions, machine_blocks })
     }
 }
 
 impl Code {
+    /// Its machine blocks in a new order by a profile, if the file tells of them.
+    pub fn clusters(&self, document: &Pgo) -> Option<Vec<ClusterRow>> {
+        self.machine_blocks.as_ref().map(|blocks| clusters(document, blocks))
+    }
+
     /// Whether an address is in one of the functions: others are stubs of the linker.
     pub fn has(&self, address: u64) -> bool {
         let after = self.functions.partition_point(|one| one.facts.range.start <= address);

@@ -28,13 +28,15 @@ pub(super) struct Counted {
     pub blocks: BTreeMap<u64, u64>,
     /// Those of these that had no probe in a run: their counts follow from others.
     pub derived: BTreeSet<u64>,
+    /// What was recorded of jumps and calls in all runs.
+    pub targets: Targets,
     /// Functions and blocks that could not be counted in a run, and why.
     pub refused: BTreeMap<Address, String>,
     pub notes: Vec<String>,
 }
 
 impl Counted {
-    /// The counts of this module, else of the only one.
+    /// The counts of this module, else of the only one. It is known by its build-id, else by its path.
     ///
     /// # Errors
     /// There are none, or several modules; the file is of another build; a count is not exact.
@@ -46,18 +48,27 @@ impl Counted {
                 .to_string(),
             None => only(all)?,
         };
-        let own: Vec<&Count> =
-            all.iter().filter(|one| one.blocks.iter().any(|b| b.module == module)).collect();
-        if own.is_empty() {
-            return Err(Error::failed(format!("there are no counts of {module}"))
-                .hint("--module FILE names the program or library that is optimised"));
+        if !Path::new(&module).exists() {
+            return Err(Error::failed(format!("{module} is not here"))
+                .because("counts need the code that was counted")
+                .hint("--module FILE names it where it is now"));
         }
-        let mut found = Self { runs: own.len(), module, ..Self::default() };
-        found.build_id = build_id::of_file(Path::new(&found.module)).map(|id| hexadecimal(&id));
+        let build_id = build_id_of(&module);
+        let mut found = Self { module, build_id, ..Self::default() };
+        let mut own: Vec<(&Count, &str)> = Vec::new();
+        let mut without = 0;
+        for one in all {
+            let paths = found.paths_in(one)?;
+            without += usize::from(paths.is_empty());
+            own.extend(paths.into_iter().map(|path| (one, path)));
+        }
+        if own.is_empty() {
+            return Err(found.none(all));
+        }
+        found.runs = all.len() - without;
         let mut runs: BTreeMap<u64, usize> = BTreeMap::new();
-        for one in &own {
-            found.check(one)?;
-            for block in one.blocks.iter().filter(|b| b.module == found.module) {
+        for (one, path) in &own {
+            for block in one.blocks.iter().filter(|b| b.module == *path) {
                 let sum = found.blocks.entry(block.start.0).or_default();
                 *sum = sum.saturating_add(block.count);
                 if *sum > MOST {
@@ -68,7 +79,12 @@ impl Counted {
                     found.derived.insert(block.start.0);
                 }
             }
-            found.note(one);
+            for row in one.targets.iter().filter(|row| row.module == *path) {
+                let seen =
+                    found.targets.entry(row.from.0).or_default().entry(row.to.0).or_default();
+                *seen = seen.saturating_add(row.count);
+            }
+            found.note(one, path);
         }
         found.blocks.retain(|start, _| runs.get(start) == Some(&own.len()));
         if found.blocks.is_empty() {
@@ -76,15 +92,56 @@ impl Counted {
                 .because(format!("no block of it was counted in each of the {} runs", own.len()))
                 .hint("make a profile of runs that execute the same code"));
         }
-        if all.len() > own.len() {
-            let without = all.len() - own.len();
+        if without > 0 {
             found.notes.push(format!("{without} of {} inputs have no counts of it", all.len()));
         }
         Ok(found)
     }
 
+    /// Paths of the module in a document.
+    ///
+    /// # Errors
+    /// At its path another build was counted.
+    fn paths_in<'c>(&self, one: &'c Count) -> Result<Vec<&'c str>> {
+        let counted: BTreeSet<&str> = one.blocks.iter().map(|b| b.module.as_str()).collect();
+        let has_its_id = |path: &&str| {
+            let id = id_in(one, path).flatten();
+            id.is_some() && id == self.build_id.as_deref()
+        };
+        let mut found: Vec<&str> = counted.iter().copied().filter(has_its_id).collect();
+        if let (true, Some(path)) = (found.is_empty(), counted.get(self.module.as_str())) {
+            match id_in(one, path) {
+                Some(was) if was != self.build_id.as_deref() => return Err(self.other(was)),
+                _ => found.push(path),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why there are no counts of the module.
+    fn none(&self, all: &[Count]) -> Error {
+        let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
+        let mut rows = all.iter().flat_map(|one| &one.modules);
+        let named =
+            rows.find(|row| row.build_id.is_some() && name(&row.path) == name(&self.module));
+        named.map_or_else(
+            || {
+                Error::failed(format!("there are no counts of {}", self.module))
+                    .hint("--module FILE names the program or library that is optimised")
+            },
+            |row| self.other(row.build_id.as_deref()),
+        )
+    }
+
+    /// Counts are of another build.
+    fn other(&self, was: Option<&str>) -> Error {
+        let is = self.build_id.as_deref();
+        let [was, is] = [was, is].map(|id| id.unwrap_or("none"));
+        changed(&self.module, format!("its build-id was {was}, and is {is}"))
+    }
+
     /// Notes limits of a run.
-    fn note(&mut self, one: &Count) {
+    fn note(&mut self, one: &Count, path: &str) {
         let mut notes = Vec::new();
         match (one.interrupted, one.exit) {
             (Some(signal), _) => {
@@ -100,22 +157,10 @@ impl Counted {
             let number = one.contradictions.len();
             notes.push(format!("{number} of {} sums of counts disagree: {first}", one.checked));
         }
-        let refused = one.refused.iter().filter(|row| row.module == self.module);
+        let refused = one.refused.iter().filter(|row| row.module == path);
         self.refused.extend(refused.map(|row| (row.start, row.reason.clone())));
         notes.retain(|note| !self.notes.contains(note));
         self.notes.append(&mut notes);
-    }
-
-    /// Refuses counts of another build.
-    fn check(&self, one: &Count) -> Result<()> {
-        let Some(row) = one.modules.iter().find(|row| row.path == self.module) else {
-            return Ok(());
-        };
-        if row.build_id == self.build_id {
-            return Ok(());
-        }
-        let [was, is] = [&row.build_id, &self.build_id].map(|id| id.as_deref().unwrap_or("none"));
-        Err(changed(&self.module, format!("its build-id was {was}, and is {is}")))
     }
 
     /// Refuses counts of blocks that the code does not have: of another build without a build-id.
@@ -147,17 +192,40 @@ fn too_many(at: Address, count: u64) -> Error {
         .hint("merge fewer or shorter runs")
 }
 
-/// The only module of all counts.
+/// The build-id of a file, in hexadecimal digits.
+pub(super) fn build_id_of(path: &str) -> Option<String> {
+    build_id::of_file(Path::new(path)).map(|id| hexadecimal(&id))
+}
+
+/// The build-id of a module of a document: `None` if it does not tell, `Some(None)` if there was none.
+fn id_in<'c>(one: &'c Count, path: &str) -> Option<Option<&'c str>> {
+    one.modules.iter().find(|row| row.path == path).map(|row| row.build_id.as_deref())
+}
+
+/// The only module of all counts: of the paths of one build that which still has it, else the first.
 fn only(all: &[Count]) -> Result<String> {
-    let modules: BTreeSet<&str> =
-        all.iter().flat_map(|one| &one.blocks).map(|block| block.module.as_str()).collect();
-    match modules.iter().copied().collect::<Vec<_>>().as_slice() {
-        [one] => Ok((*one).to_owned()),
-        [] => Err(Error::failed("there are no counts to make a profile of")
+    let mut modules: BTreeSet<(&str, Option<&str>)> = BTreeSet::new();
+    for one in all {
+        let counted = one.blocks.iter().map(|block| block.module.as_str());
+        modules.extend(counted.map(|path| (path, id_in(one, path).flatten())));
+    }
+    let paths: BTreeSet<&str> = modules.iter().map(|(path, _)| *path).collect();
+    // By build-id, else by path.
+    let builds: BTreeSet<&str> = modules.iter().map(|(path, id)| id.unwrap_or(path)).collect();
+    match (paths.len().min(builds.len()), paths.first()) {
+        (_, None) => Err(Error::failed("there are no counts to make a profile of")
             .because("no block of the program was counted")
             .hint("`tdtool count -- COMMAND` shows why; --module FILE names a library, or the program that a script runs")),
-        several => Err(Error::failed("a profile is of one module")
-            .because(format!("there are counts of {}", several.join(", ")))
+        (1, Some(first)) => {
+            let is_there =
+                |(path, id): &&(&str, Option<&str>)| *id == build_id_of(path).as_deref();
+            Ok(modules.iter().find(is_there).map_or(*first, |(path, _)| *path).to_owned())
+        }
+        _ => Err(Error::failed("a profile is of one module")
+            .because(format!(
+                "there are counts of {}",
+                paths.into_iter().collect::<Vec<_>>().join(", ")
+            ))
             .hint("choose one with --module FILE")),
     }
 }

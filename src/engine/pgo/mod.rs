@@ -1,25 +1,36 @@
-//! Exact counts of one or several runs → a profile of a module for optimisers.
+//! Exact counts of one or several runs, or recorded branches → a profile of a module for optimisers.
 //!
 //! | file | concern |
 //! |---|---|
+//! | `inputs` | earlier counts and recordings, by their content |
 //! | `counted` | the documents of counts, added up, and their module |
+//! | `recorded` | recorded branch stacks in place of counts |
 //! | `code` | the functions of the module; where control goes from the ends of their blocks |
 //! | `solved` | the flow through each function |
 //! | `targets` | recorded targets of jumps and calls whose edges counts do not determine |
+//! | `clusters` | the machine blocks of each function in a new order |
+//! | `profgen` | llvm-profgen, which makes profiles for compilers |
 //! | `order` | functions near those that call them |
 
+mod clusters;
 mod code;
 mod counted;
+mod inputs;
 mod order;
+mod profgen;
+mod recorded;
 mod solved;
 mod targets;
 
 use code::Code;
-use counted::{Counted, Targets};
+use counted::Counted;
 use iced_x86::FlowControl;
+pub use inputs::Inputs;
 use pmu::Command;
 use probe::flow::{Flow, Flowing, How as Known};
-use report::documents::count::Count;
+pub use profgen::sample_profile;
+pub use recorded::Recorded;
+use report::documents::count::{Count, TargetRow};
 use report::documents::pgo::{BlockRow, EdgeKind, EdgeRow, FunctionRow, How, Pgo, SCHEMA};
 use report::format::several;
 use std::collections::BTreeMap;
@@ -30,7 +41,6 @@ use tma::{Address, Result};
 pub struct Profile {
     counted: Counted,
     code: Code,
-    targets: Targets,
     flows: Vec<Flow>,
 }
 
@@ -41,10 +51,10 @@ impl Profile {
     /// They have no counts of such a module, or are of several or of another build; its file cannot be read.
     pub fn of(counts: &[Count], module: Option<&Path>) -> Result<Self> {
         let counted = Counted::of(counts, module)?;
-        let code = Code::read(&counted)?;
+        let code = Code::read(Path::new(&counted.module))?;
         counted.check_blocks(|start| code.is_block(start))?;
-        let flows = solved::solve(&code, &counted, &Targets::new());
-        Ok(Self { counted, code, targets: Targets::new(), flows })
+        let flows = solved::solve(&code, &counted);
+        Ok(Self { counted, code, flows })
     }
 
     /// Records targets of jumps and calls in a further run, where the counts do not determine their edges. The signal
@@ -55,10 +65,29 @@ impl Profile {
     pub fn record_targets(&mut self, command: &Command) -> Result<Option<i32>> {
         let module = &self.counted.module;
         let found = targets::recorded(&self.code, &self.flows, module, command)?;
-        self.flows = solved::solve(&self.code, &self.counted, &found.targets);
-        self.targets = found.targets;
+        for (from, seen) in found.targets {
+            let own = self.counted.targets.entry(from).or_default();
+            for (to, count) in seen {
+                let sum = own.entry(to).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        self.flows = solved::solve(&self.code, &self.counted);
         self.counted.notes.extend(found.notes);
         Ok(found.interrupted)
+    }
+
+    /// The recorded targets, as rows of a document of counts.
+    pub fn targets(&self) -> Vec<TargetRow> {
+        let row = |from: u64, to: u64, count: u64| TargetRow {
+            module: self.counted.module.clone(),
+            from: Address(from),
+            to: Address(to),
+            count,
+        };
+        let all = self.counted.targets.iter();
+        all.flat_map(|(from, seen)| seen.iter().map(|(to, count)| row(*from, *to, *count)))
+            .collect()
     }
 
     /// The document.
@@ -82,6 +111,7 @@ impl Profile {
         }
         explain(&mut document);
         document.order = order::order(&document);
+        document.clusters = code.clusters(&document);
         document.notes.extend(disagreeing(code, &self.flows));
         document.notes.extend(dropped(code, &self.flows));
         let refused = self.refused(&document);
@@ -141,7 +171,7 @@ impl Profile {
             edges.push(edge(one.from, to, kind, one.flow));
         }
         for number in 0..facts.blocks.len() {
-            let beyond = code::beyond(facts, number, flow, &self.targets);
+            let beyond = code::beyond(facts, number, flow, &self.counted.targets);
             let beyond = beyond.into_iter().filter(|one| self.code.has(one.to));
             edges.extend(beyond.map(|one| edge(number, one.to, one.kind, one.flow)));
         }

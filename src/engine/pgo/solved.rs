@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 const MOST_ROUNDS: usize = 16;
 
 /// Solves the functions of a module, in their order.
-pub(super) fn solve(code: &Code, counted: &Counted, targets: &Targets) -> Vec<Flow> {
+pub(super) fn solve(code: &Code, counted: &Counted) -> Vec<Flow> {
+    let targets = &counted.targets;
     let mut known: Vec<Known> = code
         .functions
         .iter()

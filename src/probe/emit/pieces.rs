@@ -1,6 +1,6 @@
 //! Parts of all trampolines: instructions with jumps among them, and records in shared memory.
 
-use crate::plan::{Kind, NoTrampoline, PAGE};
+use crate::plan::{JUMP, Kind, NoTrampoline, PAGE, PREFIX};
 use iced_x86::{Code, FlowControl, IcedError, Instruction, MemoryOperand, Register};
 use std::ops::Range;
 
@@ -79,10 +79,13 @@ pub(super) fn falls_through(instructions: &[Instruction]) -> bool {
 /// The jump or call to the trampoline that replaces `own`; for a pun cut to the length of its
 /// instruction.
 pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u8>, NoTrampoline> {
-    let distance = trampoline.wrapping_sub(own.start.wrapping_add(5)).cast_signed();
+    let prefixes = kind.prefixes();
+    let next = own.start.wrapping_add(prefixes + JUMP);
+    let distance = trampoline.wrapping_sub(next).cast_signed();
     let distance = i32::try_from(distance).map_err(|_| NoTrampoline::OutOfReach)?;
     let code = if kind == Kind::Retarget { 0xe8 } else { 0xe9 };
-    let mut bytes = vec![code];
+    let mut bytes = vec![PREFIX; prefixes as usize];
+    bytes.push(code);
     bytes.extend(distance.to_le_bytes());
     bytes.truncate(usize::try_from(own.end.wrapping_sub(own.start)).unwrap_or(bytes.len()));
     Ok(bytes)

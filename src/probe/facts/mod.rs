@@ -8,6 +8,7 @@
 //! | `no_code` | why a file or function has no code that can be probed |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `function` | one function: blocks, edges and instructions; padding after it |
+//! | `machine_blocks` | blocks of LLVM's code generator, by their numbers |
 //! | `landings` | possible targets of unknown jumps |
 //! | `flags` | flags that are read, replaced, and live before each instruction |
 
@@ -15,6 +16,7 @@ mod entered;
 mod flags;
 mod function;
 mod landings;
+mod machine_blocks;
 mod module;
 mod names;
 mod no_code;
@@ -22,6 +24,7 @@ mod unwind;
 
 pub use flags::ARITHMETIC;
 pub use function::{Block, Exit, Function, Loop};
+pub use machine_blocks::{MachineBlock, machine_blocks};
 pub use module::{Addresses, Module};
 pub use names::{Allocator, Call, Named, StaticProbe, allocators, functions, static_probes};
 pub use no_code::NoCode;

@@ -47,6 +47,8 @@ pub enum NoCode {
     IndirectExceptions,
     /// The exception table at this address cannot be read.
     Exceptions(u64),
+    /// The map of machine blocks is damaged, or of an unknown version.
+    MachineBlocks,
     /// The length of a function is unknown or too long.
     Length,
     /// No function has a known length.
@@ -92,6 +94,9 @@ impl fmt::Display for NoCode {
                 "it has restartable sequences, which may not leave their code (rseq(2))"
             }
             Self::UnwindTable => "its unwind table cannot be read",
+            Self::MachineBlocks => {
+                "its section .llvm_bb_addr_map is damaged, or of a newer version than 2"
+            }
             Self::IndirectExceptions => "an exception table is indirect",
             Self::Length => "its length is not known",
             Self::Lengths => "no function with a known length",

@@ -6,6 +6,7 @@
 
 use super::mapped::is_counters;
 use crate::facts::Module;
+use crate::plan::PREFIX;
 use crate::process::{Mapping, Memory};
 use iced_x86::{Decoder, DecoderOptions};
 use std::io;
@@ -15,6 +16,8 @@ use std::ops::Range;
 const JUMP: usize = 5;
 /// First byte of a call and of a jump.
 const CODES: [u8; 2] = [0xe8, 0xe9];
+/// Most prefixes before a jump: it replaces an instruction that is shorter than a jump without one.
+const MOST_PREFIXES: usize = JUMP - 2;
 /// Bytes of a trampoline that are searched for a counter: a trampoline that records may execute a
 /// block before.
 const TRAMPOLINE: usize = 1024;
@@ -23,8 +26,15 @@ const TRAMPOLINE: usize = 1024;
 #[derive(Debug, PartialEq, Eq)]
 struct Leftover {
     at: u64,
-    now: [u8; JUMP],
-    file: [u8; JUMP],
+    /// Its bytes, with prefixes.
+    now: Vec<u8>,
+    file: Vec<u8>,
+}
+
+impl Leftover {
+    fn end(&self) -> u64 {
+        self.at + self.now.len() as u64
+    }
 }
 
 /// The jumps of an earlier run in the code of a file.
@@ -46,14 +56,14 @@ impl Leftovers {
     pub fn read(&self, memory: &Memory, start: u64, length: usize) -> Vec<u8> {
         let mut bytes = memory.read(start, length);
         let end = start + length as u64;
-        let from = self.all.partition_point(|jump| jump.at + JUMP as u64 <= start);
+        let from = self.all.partition_point(|jump| jump.end() <= start);
         for jump in self.all[from..].iter().take_while(|jump| jump.at < end) {
             // Byte by byte: a jump may extend into the next function.
-            for (number, (now, file)) in jump.now.iter().zip(jump.file).enumerate() {
+            for (number, (now, file)) in jump.now.iter().zip(&jump.file).enumerate() {
                 let at = (jump.at + number as u64).checked_sub(start).map(|at| at as usize);
                 let byte = at.and_then(|at| bytes.get_mut(at));
                 if let Some(byte) = byte.filter(|byte| *byte == now) {
-                    *byte = file;
+                    *byte = *file;
                 }
             }
         }
@@ -62,7 +72,7 @@ impl Leftovers {
 
     /// Removes the jumps in a stopped process.
     pub fn restore(&self, memory: &Memory) -> io::Result<()> {
-        let is_there = |jump: &&Leftover| memory.read(jump.at, JUMP) == jump.now;
+        let is_there = |jump: &&Leftover| memory.read(jump.at, jump.now.len()) == jump.now;
         self.all.iter().filter(is_there).try_for_each(|jump| memory.write_all(jump.at, &jump.file))
     }
 }
@@ -97,17 +107,23 @@ fn differences(
     let mut at = 0;
     while let Some(more) = now[at..].iter().zip(&file[at..]).position(|(now, file)| now != file) {
         let differs = at + more;
+        let is_prefix = |bytes: &[u8]| bytes.iter().all(|byte| *byte == PREFIX);
         let jump = |first: usize| {
-            let bytes_of = |bytes: &[u8]| bytes.get(first..first + JUMP)?.try_into().ok();
-            let (now, file): ([u8; JUMP], [u8; JUMP]) = (bytes_of(now)?, bytes_of(file)?);
-            let distance = i32::from_le_bytes(now[1..].try_into().ok()?);
-            let own = start + first as u64;
-            let to = (own + JUMP as u64).wrapping_add_signed(distance.into());
-            (CODES.contains(&now[0]) && is_ours(to)).then_some(Leftover { at: own, now, file })
+            let jump: [u8; JUMP] = now.get(first..first + JUMP)?.try_into().ok()?;
+            let distance = i32::from_le_bytes(jump[1..].try_into().ok()?);
+            let end = first + JUMP;
+            let to = (start + end as u64).wrapping_add_signed(distance.into());
+            // What it does not replace is the same in the file.
+            let most = first.saturating_sub(MOST_PREFIXES).max(at);
+            let own = (most..=first).find(|own| is_prefix(&now[*own..first]))?;
+            let is_whole = own <= differs && CODES.contains(&jump[0]) && is_ours(to);
+            let (now, file) = (now[own..end].to_vec(), file.get(own..end)?.to_vec());
+            is_whole.then_some(Leftover { at: start + own as u64, now, file })
         };
         // A jump with an unchanged first byte begins before the first difference.
-        let jump = (differs.saturating_sub(JUMP - 1).max(at)..=differs).find_map(jump);
-        at = jump.as_ref().map_or(differs + 1, |jump| (jump.at - start) as usize + JUMP);
+        let first = differs.saturating_sub(JUMP - 1).max(at);
+        let jump = (first..=differs + MOST_PREFIXES).find_map(jump);
+        at = jump.as_ref().map_or(differs + 1, |jump| (jump.end() - start) as usize);
         found.extend(jump);
     }
     found
@@ -150,8 +166,20 @@ mod tests {
         now[30] = 0xcc;
         let ours = |to: u64| to == 0x1000 + 8 + 0x100;
         let found = differences(0x1000, &now, &file, ours);
-        let expected = Leftover { at: 0x1003, now: [0xe9, 0, 1, 0, 0], file: [3, 4, 5, 6, 7] };
-        assert_eq!(found, [expected]);
+        let jump =
+            |at, now: &[u8], file: &[u8]| Leftover { at, now: now.to_vec(), file: file.to_vec() };
+        assert_eq!(found, [jump(0x1003, &[0xe9, 0, 1, 0, 0], &[3, 4, 5, 6, 7])]);
+        // With prefixes, of which one is the same in the file.
+        for same in 0..3 {
+            let mut file = file.clone();
+            let mut now = file.clone();
+            now[3..10].copy_from_slice(&[PREFIX, PREFIX, 0xe9, 0xfe, 0, 0, 0]);
+            if same > 0 {
+                file[2 + same] = PREFIX;
+            }
+            let found = differences(0x1000, &now, &file, ours);
+            assert_eq!(found, [jump(0x1003, &now[3..10], &file[3..10])]);
+        }
         let call = [0xe8, 1, 0, 0, 0, 0x90];
         let led = [0xe8, 0x10, 0, 0, 0, 0x90];
         let found = differences(0x1000, &led, &call, |to| to == 0x1015);

@@ -1,7 +1,7 @@
 //! Writes jumps over the code of a process, checks them, and removes them.
 
 use super::unprobed::Unprobed;
-use crate::plan::PAGE;
+use crate::plan::{JUMP, PAGE, PREFIX};
 use crate::process::{Mapping, Memory};
 use std::ops::Range;
 
@@ -152,11 +152,13 @@ impl Patched {
         self.spans().filter(|span| !span.jumps.is_empty()).all(|span| {
             let now = memory.read(span.start, span.length());
             span.jumps.iter().all(|jump| {
-                let at = span.inside(jump).start + 1;
+                let prefixes = jump.bytes.iter().take_while(|byte| **byte == PREFIX).count();
+                let at = span.inside(jump).start + prefixes + 1;
                 let distance = now.get(at..at + 4).and_then(|word| word.try_into().ok());
-                let to = distance
-                    .map(|word| (jump.at + 5).wrapping_add_signed(i32::from_le_bytes(word).into()));
-                to == Some(jump.to)
+                let next = jump.at + prefixes as u64 + JUMP;
+                distance.is_some_and(|word| {
+                    next.wrapping_add_signed(i32::from_le_bytes(word).into()) == jump.to
+                })
             })
         })
     }

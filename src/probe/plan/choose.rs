@@ -125,7 +125,7 @@ fn plan_of(
     let needs_next = |number: &usize| {
         let is_alone = |candidate: &Candidate| {
             let following = number + 1..=number + candidate.then;
-            candidate.kind != Kind::Pun && following.into_iter().all(|block| is_spare[block])
+            !candidate.kind.is_pun() && following.into_iter().all(|block| is_spare[block])
         };
         !candidates_of(*number).any(is_alone)
     };
@@ -202,12 +202,12 @@ fn place(
             return;
         }
     }
-    let is_short = |site: &Site| site.kind == Kind::Pun;
+    let is_short = |site: &Site| site.kind.is_pun();
     placements[number] = Some(Placement::Refused(match any {
         _ if function.blocks[number].certain < function.blocks[number].instructions.len() => {
             NoPlace::Hidden
         }
-        true if candidates.iter().all(is_short) => NoPlace::NoRoom,
+        true if candidates.iter().all(is_short) => NoPlace::NoRoom { is_fixed: room.is_fixed() },
         true => NoPlace::Taken,
         false => NoPlace::Immovable,
     }));
@@ -262,7 +262,7 @@ pub(super) fn candidates(function: &Function, number: usize, all: &mut Vec<Candi
     for first in 0..function.blocks[number].certain {
         all.extend(retarget(function, number, first));
         all.extend(displaced(function, number, first));
-        all.extend(pun(function, number, first));
+        all.extend(puns(function, number, first));
     }
     all[before..].sort_unstable();
 }
@@ -337,13 +337,14 @@ fn displaced(function: &Function, number: usize, first: usize) -> Option<Candida
     }
 }
 
-/// A short instruction, whose jump ends in the bytes after it.
-fn pun(function: &Function, number: usize, at: usize) -> Option<Candidate> {
+/// A short instruction, whose jump ends in the bytes after it: in others with each prefix.
+fn puns(function: &Function, number: usize, at: usize) -> impl Iterator<Item = Candidate> {
     let block = &function.blocks[number];
     let one = &block.instructions[at];
     let is_short = (one.len() as u64) < JUMP && can_move(one);
-    (is_short && is_free(function, one.ip()..one.next_ip()))
-        .then(|| Candidate::new(block, at, Kind::Pun))
+    let fits = is_short && is_free(function, one.ip()..one.next_ip());
+    let prefixes = 0..if fits { one.len() as u8 } else { 0 };
+    prefixes.map(move |prefixes| Candidate::new(block, at, Kind::Pun(prefixes)))
 }
 
 /// Whether nothing jumps or refers to these bytes, except the first.

@@ -25,4 +25,4 @@ pub use request::{
     AtEntry, LiveRegister, Load, Request, Unrecorded, What, at_entries, branches, loads, stores,
 };
 pub use room::{PAGE, Room};
-pub use site::{Kind, NoPlace, NoTrampoline, Site, Then};
+pub use site::{JUMP, Kind, NoPlace, NoTrampoline, PREFIX, Site, Then};

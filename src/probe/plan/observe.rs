@@ -227,7 +227,7 @@ fn span(
     let start = function.blocks[block].instructions[first].ip();
     let length = function.blocks[block].instructions[first].len() as u64;
     let kind = match (pun, length < JUMP) {
-        (true, true) => Kind::Pun,
+        (true, true) => Kind::Pun(0),
         (true, false) => return None,
         (false, true) => Kind::Multi,
         (false, false) => Kind::Single,
@@ -243,7 +243,7 @@ fn span(
         let continues = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
         if let Some(until) = end(current, at, request, next).filter(|_| !continues) {
             let next = next?;
-            let written = start..if kind == Kind::Pun { next } else { start + JUMP };
+            let written = start..if kind.is_pun() { next } else { start + JUMP };
             let kind = if kind == Kind::Multi && instructions == 1 { Kind::Single } else { kind };
             return is_free(function, written).then_some(Span {
                 at: start,
@@ -259,7 +259,7 @@ fn span(
                 at += 1;
                 instructions += 1;
                 let end = instruction.next_ip();
-                if next.is_none() && (kind == Kind::Pun || end - start >= JUMP) {
+                if next.is_none() && (kind.is_pun() || end - start >= JUMP) {
                     next = Some(end);
                 }
             }

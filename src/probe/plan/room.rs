@@ -41,6 +41,11 @@ impl Room {
         self
     }
 
+    /// Whether the module is at its own addresses.
+    pub fn is_fixed(&self) -> bool {
+        self.bias == 0
+    }
+
     /// Sets whether spare ranges may be taken.
     pub fn widen(&mut self, is_wide: bool) {
         self.is_wide = is_wide;
@@ -162,14 +167,15 @@ impl Bytes {
             return None;
         }
         let mut far = None;
-        if kind == Kind::Pun {
-            let rest = own.end..own.start + JUMP;
+        if kind.is_pun() {
+            let jump = own.start + kind.prefixes()..own.end;
+            let rest = own.end..jump.start + JUMP;
             let tail = self.at(rest.clone());
             if tail.iter().any(|(_, used)| *used == Use::Moved) {
                 return None;
             }
             let tail: Vec<u8> = tail.iter().map(|(byte, _)| *byte).collect();
-            far = Some(pun(&own, &tail, room, length).filter(|at| reaches(*at))?);
+            far = Some(pun(&jump, &tail, room, length).filter(|at| reaches(*at))?);
             self.at(rest).iter_mut().for_each(|byte| byte.1 = Use::Fixed);
         }
         self.at(own).iter_mut().for_each(|byte| byte.1 = Use::Moved);

@@ -7,6 +7,8 @@ use tma::Cause;
 
 /// Bytes of `jmp rel32` and `call rel32`.
 pub const JUMP: u64 = 5;
+/// A prefix without effect on a jump: the one of CS (Intel SDM, volume 1, 3.3.7.1).
+pub const PREFIX: u8 = 0x2e;
 
 /// Kind of patch of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +19,21 @@ pub enum Kind {
     Single,
     /// A jump over several instructions.
     Multi,
-    /// A jump over one shorter instruction, whose displacement ends in the bytes after it.
-    Pun,
+    /// A jump over one shorter instruction, whose displacement ends in the bytes after it. With so many prefixes before
+    /// it, it ends in other bytes.
+    Pun(u8),
+}
+
+impl Kind {
+    /// Whether it is a pun.
+    pub fn is_pun(self) -> bool {
+        matches!(self, Self::Pun(_))
+    }
+
+    /// Bytes before the jump.
+    pub fn prefixes(self) -> u64 {
+        if let Self::Pun(prefixes) = self { prefixes.into() } else { 0 }
+    }
 }
 
 /// The count, in the same trampoline, of a block that is entered only from the one before it.
@@ -57,7 +72,10 @@ pub enum NoPlace {
     /// No jump fits at the start of the block, and an unknown jump may lead to the rest.
     Hidden,
     /// Its instructions are shorter than a jump, and no reachable address is free.
-    NoRoom,
+    NoRoom {
+        /// Whether the code has fixed addresses, so that others never come free.
+        is_fixed: bool,
+    },
     /// Other probes have the bytes of its instructions.
     Taken,
     /// It has no probe, and its count does not follow from others.
@@ -107,9 +125,11 @@ impl fmt::Display for NoPlace {
             Self::Hidden => {
                 "a probe does not fit at its start, and an unresolved jump of the function may lead into its other bytes"
             }
-            Self::NoRoom => {
-                "no free address that a jump over its instructions could reach: addresses differ from run to run, try \
-                 again, or link it with -pie"
+            Self::NoRoom { is_fixed: true } => {
+                "no free address that a jump over its instructions could reach: link it with -pie"
+            }
+            Self::NoRoom { is_fixed: false } => {
+                "no free address that a jump over its instructions could reach: addresses differ from run to run, try again"
             }
             Self::Taken => "probes of other blocks have the bytes of its instructions",
             Self::Underived => "its count does not follow from others",

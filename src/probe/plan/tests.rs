@@ -69,7 +69,23 @@ fn a_short_block_shares_the_jump_of_the_next_one() {
     let page = place & !0xfff;
     let mut room = Room::new(std::iter::once(page..page + 0x2000), 0);
     let puns = kinds(&entered, &mut room);
-    assert!(puns[0] == Some(Kind::Pun) || place >> 63 == 1, "{puns:?}");
+    assert!(puns[0].is_some_and(Kind::is_pun) || place >> 63 == 1, "{puns:?}");
+}
+
+/// By hand: 2e e9 before 74 05 b8 01 is a jump over `test` whose displacement is 0x1b80574.
+#[test]
+fn a_prefix_moves_a_jump_to_other_bytes() {
+    let mut entered = function(&BRANCH, &[]);
+    entered.fixed.extend([0x1004]);
+    let place = 0x1006 + 0x01b8_0574;
+    let page = place & !0xfff;
+    let planned = plan(&entered, &mut Room::new(std::iter::once(page..page + 0x1000), 0), None);
+    let Placement::Placed(site) = &planned.placements[0] else { panic!("{planned:?}") };
+    assert_eq!((site.kind, site.at, site.trampoline), (Kind::Pun(1), 0x1000, Some(place)));
+    let patch = emit(site, &entered.bytes[..2], 0, |_| place + 0x1000, place).unwrap();
+    let patched = [&patch.jump, &entered.bytes[2..]].concat();
+    let jump = Decoder::with_ip(64, &patched, 0x1000, DecoderOptions::NONE).decode();
+    assert_eq!((jump.len(), jump.near_branch_target()), (6, place));
 }
 
 #[test]
@@ -353,4 +369,17 @@ fn a_short_loop_is_counted_before_the_block_that_would_take_its_bytes() {
     let bias = 0x5555_5555_0000;
     let mut room = Room::new(std::iter::once(0x10_0000..bias), bias);
     assert_eq!(kinds(&short, &mut room), [None, Some(Kind::Multi), None]);
+}
+
+/// Where no address is free for a short jump, only code at fixed addresses is to be linked otherwise.
+#[test]
+fn code_that_may_be_anywhere_is_not_to_be_linked_otherwise() {
+    let mut entered = function(&BRANCH, &[]);
+    entered.fixed.extend([0x1004]);
+    for (bias, is_fixed) in [(0, true), (0x5555_5555_0000, false)] {
+        let planned = plan(&entered, &mut Room::new(std::iter::empty(), bias), None);
+        let Placement::Refused(why) = &planned.placements[0] else { panic!("{planned:?}") };
+        assert_eq!(*why, NoPlace::NoRoom { is_fixed });
+        assert_eq!(why.to_string().contains("-pie"), is_fixed);
+    }
 }

@@ -3,6 +3,7 @@
 mod branches;
 mod contention;
 mod loads;
+mod targets;
 
 use super::command::{Exit, Purpose};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
     LoadRow, TimerRow,
 };
+pub use targets::TargetRow;
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.count/1";
@@ -96,6 +98,9 @@ pub struct Count {
     /// Facts of the self-test in the model of branch predictors, a sentence each; with mispredictions only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<String>,
+    /// Recorded targets of jumps and calls, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetRow>,
     /// Functions and blocks without a count, and why.
     pub refused: Vec<Refused>,
     /// Sums of flow conservation that were checked.

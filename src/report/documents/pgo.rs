@@ -33,6 +33,9 @@ pub struct Pgo {
     pub passed_edges: Weights,
     /// Symbols of the executed functions that have one, in an order in which callers are near what they call.
     pub order: Vec<String>,
+    /// Functions with their executed machine blocks (of LLVM); absent if the file has no map of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Vec<ClusterRow>>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
@@ -45,7 +48,7 @@ pub enum How {
     Counted,
     /// It follows from counts.
     Derived,
-    /// It agrees with all counts, and is nearest to shares that a further run recorded.
+    /// It agrees with all counts, and is nearest to shares that a further run recorded; or it is of a recording alone.
     Sampled,
     /// It agrees with all counts, but others would, too.
     Fitted,
@@ -112,6 +115,15 @@ pub struct FunctionRow {
     pub how: How,
     /// Instructions executed in it; absent if a block has no count.
     pub executed: Option<u64>,
+}
+
+/// The executed machine blocks of a function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClusterRow {
+    /// Its symbol.
+    pub function: String,
+    /// Numbers of its blocks (`.llvm_bb_addr_map`), in an order in which control mostly goes straight on.
+    pub blocks: Vec<u64>,
 }
 
 /// A block.

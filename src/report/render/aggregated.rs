@@ -1,5 +1,7 @@
-//! Counts of branches and straight code of a module, as optimisers read them: BOLT, and llvm-profgen for compilers.
+//! Counts of branches and straight code of a module, as optimisers read them: BOLT, and llvm-profgen and AutoFDO for
+//! compilers.
 
+use profile::files::Program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -33,6 +35,31 @@ pub(super) fn unsymbolized(all: &Counts) -> String {
         let _ = writeln!(out, "1->{to:x}:{count}");
     }
     for ((from, to), (count, _)) in &all.edges {
+        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
+    }
+    out
+}
+
+/// AutoFDO's text (`TextSampleReaderWriter` of its sample_reader.cc): ranges, samples and branches, each after their
+/// number, by offset in the file. It has no branches from outside.
+pub(super) fn autofdo(all: &Counts, program: &Program) -> String {
+    let both = |(a, b): (u64, u64)| program.offset_of(a).zip(program.offset_of(b));
+    let ranges: BTreeMap<_, u64> =
+        all.ranges.iter().filter_map(|(key, n)| Some((both(*key)?, *n))).collect();
+    let mut out = format!("{}\n", ranges.len());
+    for ((first, last), count) in &ranges {
+        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
+    }
+    let instructions: BTreeMap<_, u64> =
+        all.instructions.iter().filter_map(|(at, n)| Some((program.offset_of(*at)?, *n))).collect();
+    let _ = writeln!(out, "{}", instructions.len());
+    for (at, count) in &instructions {
+        let _ = writeln!(out, "{at:x}:{count}");
+    }
+    let edges: BTreeMap<_, u64> =
+        all.edges.iter().filter_map(|(key, (n, _))| Some((both(*key)?, *n))).collect();
+    let _ = writeln!(out, "{}", edges.len());
+    for ((from, to), count) in &edges {
         let _ = writeln!(out, "{from:x}->{to:x}:{count}");
     }
     out

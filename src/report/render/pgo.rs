@@ -1,8 +1,9 @@
 //! A profile for optimisers as text, and as BOLT, llvm-profgen and linkers read it.
 
 use super::aggregated::{self, Counts};
-use crate::documents::pgo::{BlockRow, EdgeKind, EdgeRow, Pgo};
+use crate::documents::pgo::{BlockRow, ClusterRow, EdgeKind, EdgeRow, Pgo};
 use crate::format::several;
+use profile::files::Program;
 use std::fmt::Write as _;
 
 /// BOLT's pre-aggregated profile: straight code from each block to the next.
@@ -14,13 +15,34 @@ pub fn bolt(document: &Pgo) -> String {
 
 /// llvm-profgen's unsymbolized profile: straight code is a block each.
 pub fn unsymbolized(document: &Pgo) -> String {
-    let range = |block: &BlockRow| Some(((block.start.0, block.last.0), block.count?));
-    aggregated::unsymbolized(&counts(document, document.blocks.iter().filter_map(range)))
+    aggregated::unsymbolized(&counts(document, blocks(document)))
+}
+
+/// AutoFDO's text profile: straight code is a block each.
+pub fn autofdo(document: &Pgo, program: &Program) -> String {
+    aggregated::autofdo(&counts(document, blocks(document)), program)
 }
 
 /// Symbols, one per line: `--symbol-ordering-file` of lld, `--section-ordering-file` of gold.
 pub fn order(document: &Pgo) -> String {
     document.order.iter().map(|name| format!("{name}\n")).collect()
+}
+
+/// `-fbasic-block-sections=list=` of clang: the first version of LLVM's BasicBlockSectionsProfileReader, as Propeller
+/// writes it. Blocks that it does not name are placed with other cold code.
+pub fn clusters(of: &[ClusterRow]) -> String {
+    let mut out = "v1\n".to_owned();
+    for row in of {
+        let blocks: Vec<String> = row.blocks.iter().map(u64::to_string).collect();
+        let _ = writeln!(out, "f {}\nc {}", row.function, blocks.join(" "));
+    }
+    out
+}
+
+/// First and last instructions of the blocks with a count.
+fn blocks(document: &Pgo) -> impl Iterator<Item = ((u64, u64), u64)> {
+    let range = |block: &BlockRow| Some(((block.start.0, block.last.0), block.count?));
+    document.blocks.iter().filter_map(range)
 }
 
 fn counts(document: &Pgo, ranges: impl Iterator<Item = ((u64, u64), u64)>) -> Counts {

@@ -5,7 +5,6 @@ use crate::render::aggregated::{self, Counts};
 use crate::render::formats::{Message, Strings};
 use profile::files::Program;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 fn counted(document: &Branches, module: &str) -> Counts {
     let mut all = Counts::default();
@@ -45,31 +44,9 @@ pub fn unsymbolized(document: &Branches, module: &str) -> String {
     aggregated::unsymbolized(&counted(document, module))
 }
 
-/// AutoFDO's text (`TextSampleReaderWriter` of its sample_reader.cc), input of `create_llvm_prof` and
-/// `create_gcov` with `--profiler=text`: ranges, samples and branches, each after their number, by offset in
-/// the file.
+/// As `aggregated::autofdo`, input of `create_llvm_prof` and `create_gcov` with `--profiler=text`.
 pub fn autofdo(document: &Branches, module: &str, program: &Program) -> String {
-    let all = counted(document, module);
-    let both = |(a, b): (u64, u64)| program.offset_of(a).zip(program.offset_of(b));
-    let ranges: BTreeMap<_, u64> =
-        all.ranges.iter().filter_map(|(key, n)| Some((both(*key)?, *n))).collect();
-    let mut out = format!("{}\n", ranges.len());
-    for ((first, last), count) in &ranges {
-        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
-    }
-    let instructions: BTreeMap<_, u64> =
-        all.instructions.iter().filter_map(|(at, n)| Some((program.offset_of(*at)?, *n))).collect();
-    let _ = writeln!(out, "{}", instructions.len());
-    for (at, count) in &instructions {
-        let _ = writeln!(out, "{at:x}:{count}");
-    }
-    let edges: BTreeMap<_, u64> =
-        all.edges.iter().filter_map(|(key, (n, _))| Some((both(*key)?, *n))).collect();
-    let _ = writeln!(out, "{}", edges.len());
-    for ((from, to), count) in &edges {
-        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
-    }
-    out
+    aggregated::autofdo(&counted(document, module), program)
 }
 
 /// As `aggregated::bolt`, input of `perf2bolt -pa`.
