@@ -27,7 +27,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "CMD", requires = "apply", help_heading = APPLY)]
     build: Option<String>,
     /// Runs with and without a prefetch, for each distance
-    #[arg(long, value_name = "N", default_value = "5", requires = "apply", value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = APPLY)]
+    #[arg(long, value_name = "N", default_value = "10", requires = "apply", value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = APPLY)]
     rounds: u32,
     /// Iterations ahead to try (default: half to twice the advised, or beyond)
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "apply", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = APPLY)]

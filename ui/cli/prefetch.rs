@@ -96,19 +96,10 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     let (mut document, mut code) = match (known, args.command.is_empty()) {
         (Some(counts), _) => (by_probes(&settings, args, &counts)?, 0),
         (None, true) => (by_recordings(&settings, args)?, 0),
-        (None, false) => {
-            let (counts, code) = counts(&settings, command.clone())?;
-            if counts.interrupted.is_some() {
-                message::note("interrupted: no advice; what was counted until then:");
-                let text = match args.format {
-                    Format::Text => count::text(&counts, args.page(), false),
-                    Format::Json | Format::Csv => json::pretty(&counts)?,
-                };
-                args.write(&text)?;
-                return Ok(exit_code(code));
-            }
-            (by_probes(&settings, args, &counts)?, code)
-        }
+        (None, false) => match by_command(&settings, args, &command)? {
+            Ok(found) => found,
+            Err(interrupted) => return Ok(exit_code(interrupted)),
+        },
     };
     if let Some(applying) = applying {
         let signal = applying.end(&command, args.n, &mut document)?;
@@ -145,6 +136,9 @@ impl PrefetchArgs {
 
     /// The command, whose output a text leaves on standard output; a document takes that.
     fn run(&self) -> Command {
+        if self.command.is_empty() {
+            return Command::default();
+        }
         let stdout = pmu::Stdout::beside(self.file().is_none() && !self.is_beside());
         Command { argv: self.command.clone(), stdout, ..Command::default() }.run_again()
     }
@@ -184,6 +178,24 @@ fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result
         ));
     }
     Ok(document)
+}
+
+/// Advice on a command, and its status; only that if it was interrupted.
+fn by_command(
+    settings: &Settings,
+    args: &PrefetchArgs,
+    command: &Command,
+) -> Result<std::result::Result<(Prefetch, i32), i32>> {
+    let (counts, code) = counts(settings, command.clone())?;
+    if counts.interrupted.is_none() {
+        return Ok(Ok((by_probes(settings, args, &counts)?, code)));
+    }
+    message::note("interrupted: no advice; what was counted until then:");
+    args.write(&match args.format {
+        Format::Text => count::text(&counts, args.page(), false),
+        Format::Json | Format::Csv => json::pretty(&counts)?,
+    })?;
+    Ok(Err(code))
 }
 
 fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {

@@ -48,7 +48,8 @@ impl Trial<'_> {
         if !is_new(&statement) {
             return Ok(false);
         }
-        place.row.statement = Some(write(place.distance)?.1);
+        let first = self.next(place.distance, &[]).unwrap_or(1);
+        place.row.statement = Some(write(first)?.1);
         let mut all: Vec<(Built, TriedRow)> = Vec::new();
         while let Some(distance) = self.next(place.distance, &all) {
             let (text, statement) = write(distance)?;
@@ -149,7 +150,7 @@ impl Trial<'_> {
         row.words_not_compared = compared.unwrap_or_default();
         let [a, b] = runs.reports.each_ref().map(|reports| mean(reports));
         let difference = diff("without", &*a?, "with", &*b?);
-        if let Some(time) = difference.software.iter().find(|row| row.id == "wall_ms") {
+        if let Some(time) = difference.software.iter().find(|row| row.id == "task_clock_ms") {
             (row.without_ms, row.with_ms, row.margin_ms) = (time.a, time.b, time.margin);
         }
         Ok(row)

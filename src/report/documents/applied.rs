@@ -17,7 +17,7 @@ pub struct AppliedRow {
     pub line: Option<u32>,
     /// The loop that the prefetch was put into.
     pub site: Option<Site>,
-    /// The statement, with the distance that was kept, else the advised one.
+    /// The statement, with the best distance, else the first that was tried.
     pub statement: Option<String>,
     /// The distances, in the order in which they were measured.
     pub tried: Vec<TriedRow>,
@@ -36,7 +36,7 @@ pub struct TriedRow {
     pub distance: u64,
     /// Runs of each.
     pub runs: u32,
-    /// Mean wall time in milliseconds without it.
+    /// Mean processor time in milliseconds without it.
     pub without_ms: Option<f64>,
     /// With it.
     pub with_ms: Option<f64>,

@@ -58,7 +58,7 @@ fn gain(one: &TriedRow) -> String {
     let word = if change > 0.0 { "more" } else { "less" };
     let failed = one.failed.as_ref().map_or(String::new(), |why| format!("; {why}"));
     format!(
-        "{:.1}{margin} % {word} time ({without:.0} to {with:.0} ms){failed}",
+        "{:.1}{margin} % {word} processor time ({without:.0} to {with:.0} ms){failed}",
         share(change.abs())
     )
 }
