@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
 
     /// The memory access whose first name is at `at`: `a[i]`, `p->x`, `*p` and longer ones.
     pub fn access(&self, at: usize) -> Option<Access> {
-        if !self.is_variable(at) && !(self.is_name(at) && self.word(at + 1) == "(") {
+        if !self.is_name(at) || self.is_member(at) {
             return None;
         }
         let (mut end, mut last) = (at + 1, None);
@@ -221,7 +221,7 @@ mod tests {
         );
         let header = outer.header.clone().unwrap();
         assert_eq!(text_of(&source, &header.condition), "i < n");
-        assert_eq!(source.loops_around(at("c")), [outer.clone()]);
+        assert_eq!(source.loops_around(at("c")), std::slice::from_ref(outer));
     }
 
     #[test]
