@@ -8,6 +8,8 @@
 mod support;
 
 #[cfg(target_arch = "x86_64")]
+mod applied;
+#[cfg(target_arch = "x86_64")]
 mod block;
 #[cfg(target_arch = "x86_64")]
 mod branches;

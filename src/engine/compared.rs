@@ -179,23 +179,33 @@ pub struct InterleavedAsk {
     pub may_fail: bool,
 }
 
-/// Runs A B B A A B …: a drift of the machine adds the same to both. `progress` is called before each run with its
-/// number and how many there are.
+/// A run that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn {
+    /// 0 of A, 1 of B.
+    pub side: usize,
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// Runs A B B A A B …: a drift of the machine adds the same to both. `before` is called before each run.
 ///
 /// # Errors
-/// A command cannot be started or measured, or ends with a failure.
+/// A command cannot be started or measured, or ends with a failure; that of `before`.
 pub fn run(
     machine: &Machine,
     library: &Library,
     ask: &InterleavedAsk,
-    progress: &mut dyn FnMut(u32, u32),
+    before: &mut dyn FnMut(Turn) -> Result<()>,
 ) -> Result<Runs> {
     let mut all = Runs::default();
     let rounds = ask.warm_up + ask.runs;
     for round in 0..rounds {
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for (place, side) in order.into_iter().enumerate() {
-            progress(2 * round + place as u32 + 1, 2 * rounds);
+            before(Turn { side, number: 2 * round + place as u32 + 1, of: 2 * rounds })?;
             let mut ignore = |_: Update| {};
             let outcome = live(machine, library, &ask.commands[side], &mut ignore)?;
             if outcome.interrupted.is_some() {

@@ -19,6 +19,7 @@
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | `loads` | hot loads of chosen functions: access patterns, caches that serve them, allocation sites |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
+//! | [`applied`] | this advice → prefetches in the source, which stay if they gain |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | [`pgo`](mod@pgo) | these counts → a profile for optimisers |
 //! | `mispredicted`, `predicting` | mispredictions of the branches of these functions, modelled |
@@ -44,6 +45,7 @@
 //!
 //! Nothing here prints, touches a terminal or exits.
 
+pub mod applied;
 pub mod block;
 pub mod branches;
 pub mod captured;

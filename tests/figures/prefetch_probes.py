@@ -9,12 +9,18 @@ A program prints the least processor time of its repetitions. Variants take turn
 variant counts (best), and the median, least and largest of the ratios to "none" in the same round.
 
     tests/figures/prefetch_probes.py --rounds 7              # needs gcc; 10 minutes
+
+With --apply, `tdtool prefetch --apply` alone finds, writes, measures and confirms the prefetches, in the programs without one:
+its distances, and the whole program's processor time that they save.
+
+    tests/figures/prefetch_probes.py --apply --rounds 5 spmv
 """
 
 import argparse
 import glob
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -82,20 +88,43 @@ def one(tool, source, folder, rounds):
     show(labels, times(programs, rounds))
 
 
+def applied(tool, source, folder, rounds):
+    """What the command alone makes of a program: each place of it, its distances, and what is kept."""
+    name = os.path.basename(source)[:-2]
+    build = f"gcc -O2 -g {os.path.relpath(source, SOURCES)} -o {name}"
+    command = [tool, "prefetch", "--format", "json", "--apply", "--build", build, "--rounds", str(rounds), "--", f"./{name}"]
+    done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    document = json.loads(done.stdout)
+    print(name)
+    for row in document["advice"]:
+        if row["function"] == "kernel" and row["refused"]:
+            print(f"  {row['load']} {row['class']}: {row['refused']}")
+    for row in document.get("applied", []):
+        print(f"  line {row['line']}, {row['site']}: {row['statement']}")
+        for tried in row["tried"] + [row["confirmed"] or {}]:
+            if tried.get("without_ms"):
+                share = lambda value: 100 * value / tried["without_ms"]
+                saved = share(tried["without_ms"] - tried["with_ms"])
+                print(f"    {tried['distance']:>4} ahead: saves {saved:.1f} ± {share(tried['margin_ms'] or 0):.1f} %", tried.get("failed") or "")
+        print(f"    {'kept, ' + str(row['confirmed']['distance']) if row['kept'] else 'not kept: ' + row['reason']}", flush=True)
+
+
 def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
     parser.add_argument("--rounds", type=int, default=7, help="runs of each variant (default 7)")
+    parser.add_argument("--apply", action="store_true", help="by the command alone")
     parser.add_argument("programs", nargs="*", help="names of programs (default: all)")
     args = parser.parse_args()
     need(args.tool)
     with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
         for title, sources in (("programs", f"{SOURCES}/*.c"), ("set aside", f"{SOURCES}/set_aside/*.c")):
             print(f"== {title}")
             for source in sorted(glob.glob(sources)):
                 if not args.programs or os.path.basename(source)[:-2] in args.programs:
-                    one(args.tool, source, folder, args.rounds)
+                    (applied if args.apply else one)(args.tool, source, folder, args.rounds)
 
 
 if __name__ == "__main__":

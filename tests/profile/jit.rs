@@ -107,7 +107,7 @@ fn memory_holds_other_functions_at_other_times() {
     let mut symbols = Symbols::new(search(&folder));
     let mut at = |time, ip| at(&mut spaces, &mut symbols, time, ip);
     assert_eq!(at(5, 0x1000), None, "not compiled yet");
-    let line = |line| Some(Line { file: Some("a.js".into()), line: Some(line), inlined: None });
+    let line = |line| Some(Line { file: Some("a.js".into()), line: Some(line), ..Line::default() });
     let first = |number| Some(("JS:*first a.js:6:1".to_owned(), line(number), NOP.to_vec()));
     assert_eq!(at(10, 0x1000), first(7));
     assert_eq!(at(13, 0x1001), first(8));

@@ -4,20 +4,18 @@ use super::diff::FormArgs;
 use super::measure::{MEASUREMENT, exit_code, usage};
 use super::options::Global;
 use super::progress::left;
+use super::redirected::Redirected;
 use crate::settings::Settings;
 use crate::{message, terminal};
 use clap::Args;
-use engine::compared::{self, InterleavedAsk, Runs};
+use engine::compared::{self, InterleavedAsk, Runs, Turn};
 use engine::topdown::{Ask, LiveAsk};
-use nix::unistd::{dup, dup2_stdout};
 use pmu::Command;
 use report::documents::diff::diff;
 use report::documents::diff::judge::control;
 use report::documents::diff::runs::mean;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use tma::text::several;
@@ -138,41 +136,20 @@ fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<Liv
 }
 
 fn measured(args: &BenchArgs, settings: &Settings, ask: &InterleavedAsk) -> Result<Runs> {
-    let _silent = (!args.show_output).then(Silent::begin).transpose()?;
+    let nowhere = || Redirected::to(Path::new("/dev/null"));
+    let _silent = (!args.show_output).then(nowhere).transpose()?;
     let is_terminal = terminal::shows_progress();
     let begun = Instant::now();
-    let mut progress = |number: u32, of: u32| {
+    let mut progress = |Turn { number, of, .. }: Turn| {
         if is_terminal {
             let left = left(begun.elapsed(), number.saturating_sub(1) as usize, of as usize);
             message::plain(&format!("\rrun {number} of {of}{left}\x1b[K"));
         }
+        Ok(())
     };
     let runs = compared::run(settings.machine(), settings.library, ask, &mut progress);
     if is_terminal {
         message::plain("\r\x1b[K");
     }
     runs
-}
-
-/// Standard output, which is nowhere meanwhile: the commands inherit that.
-struct Silent(OwnedFd);
-
-impl Silent {
-    fn begin() -> Result<Self> {
-        let failed = |e: &dyn std::fmt::Display| {
-            Error::failed("cannot hide the output of the commands").because(e)
-        };
-        std::io::stdout().flush().map_err(|e| failed(&e))?;
-        let own = dup(std::io::stdout()).map_err(|e| failed(&e))?;
-        let nowhere = File::options().write(true).open("/dev/null").map_err(|e| failed(&e))?;
-        dup2_stdout(nowhere).map_err(|e| failed(&e))?;
-        Ok(Self(own))
-    }
-}
-
-impl Drop for Silent {
-    fn drop(&mut self) {
-        // It was open before.
-        let _ = dup2_stdout(&self.0);
-    }
 }

@@ -10,7 +10,10 @@
 //! | `recordings` | recordings that commands read, and where their programs are looked for |
 //! | `files` | files and standard streams, read and written |
 //! | `progress` | progress of something long |
+//! | `redirected` | standard output, which goes elsewhere for a while |
+//! | `apply` | `prefetch --apply` |
 
+mod apply;
 mod arguments;
 mod bench;
 mod block;
@@ -30,6 +33,7 @@ mod prefetch;
 mod progress;
 mod record;
 mod recordings;
+mod redirected;
 mod report;
 mod tables;
 mod workload;

@@ -1,6 +1,7 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead; by recordings, or by counts of probes and
 //! measurements of this host.
 
+use super::apply::{ApplyArgs, Applying};
 use super::count::live;
 use super::files::{error_page, page, write_or_print};
 use super::measure::exit_code;
@@ -53,6 +54,8 @@ pub struct PrefetchArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    applying: ApplyArgs,
     /// A command instead, without a PMU: run four times, its output repeated
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["files", "measure"])]
     command: Vec<OsString>,
@@ -79,29 +82,29 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     for (path, option) in [(args.file(), "--output"), (args.plan.as_ref(), "--plan")] {
         path.map_or(Ok(()), |path| check_place(path, &args.files, option))?;
     }
+    args.applying.check()?;
     let settings = global.settings()?;
+    let applying = match args.applying.apply.then(|| Applying::begin(&settings, &args.applying)) {
+        Some(begun) => match begun? {
+            Ok(applying) => Some(applying),
+            Err(signal) => return Ok(exit_code(128 + signal)),
+        },
+        None => None,
+    };
+    let command = args.run();
     let known = known_counts(&args.files)?;
-    let (document, code) = match (known, args.command.is_empty()) {
+    let (mut document, mut code) = match (known, args.command.is_empty()) {
         (Some(counts), _) => (by_probes(&settings, args, &counts)?, 0),
         (None, true) => (by_recordings(&settings, args)?, 0),
-        (None, false) => {
-            // A text leaves standard output to the command, a document takes it.
-            let stdout = pmu::Stdout::beside(args.file().is_none() && !args.is_beside());
-            let command =
-                Command { argv: args.command.clone(), stdout, ..Command::default() }.run_again();
-            let (counts, code) = counts(&settings, command)?;
-            if counts.interrupted.is_some() {
-                message::note("interrupted: no advice; what was counted until then:");
-                let text = match args.format {
-                    Format::Text => count::text(&counts, args.page(), false),
-                    Format::Json | Format::Csv => json::pretty(&counts)?,
-                };
-                args.write(&text)?;
-                return Ok(exit_code(code));
-            }
-            (by_probes(&settings, args, &counts)?, code)
-        }
+        (None, false) => match by_command(&settings, args, &command)? {
+            Ok(found) => found,
+            Err(interrupted) => return Ok(exit_code(interrupted)),
+        },
     };
+    if let Some(applying) = applying {
+        let signal = applying.end(&command, args.n, &mut document)?;
+        code = signal.map_or(code, |signal| 128 + signal);
+    }
     if let Some(path) = &args.plan {
         let plan = Plan::of(&document);
         if plan.prefetches.is_empty() {
@@ -129,6 +132,15 @@ impl PrefetchArgs {
     /// Whether the text goes to standard error, beside the output of the command.
     fn is_beside(&self) -> bool {
         self.file().is_none() && self.format == Format::Text && !self.command.is_empty()
+    }
+
+    /// The command, whose output a text leaves on standard output; a document takes that.
+    fn run(&self) -> Command {
+        if self.command.is_empty() {
+            return Command::default();
+        }
+        let stdout = pmu::Stdout::beside(self.file().is_none() && !self.is_beside());
+        Command { argv: self.command.clone(), stdout, ..Command::default() }.run_again()
     }
 
     fn page(&self) -> Page {
@@ -166,6 +178,24 @@ fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result
         ));
     }
     Ok(document)
+}
+
+/// Advice on a command, and its status; only that if it was interrupted.
+fn by_command(
+    settings: &Settings,
+    args: &PrefetchArgs,
+    command: &Command,
+) -> Result<std::result::Result<(Prefetch, i32), i32>> {
+    let (counts, code) = counts(settings, command.clone())?;
+    if counts.interrupted.is_none() {
+        return Ok(Ok((by_probes(settings, args, &counts)?, code)));
+    }
+    message::note("interrupted: no advice; what was counted until then:");
+    args.write(&match args.format {
+        Format::Text => count::text(&counts, args.page(), false),
+        Format::Json | Format::Csv => json::pretty(&counts)?,
+    })?;
+    Ok(Err(code))
 }
 
 fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {

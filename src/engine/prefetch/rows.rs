@@ -149,6 +149,7 @@ pub(super) fn identified(one: &Candidate) -> AdviceRow {
         function: one.function.clone(),
         file: one.line.file.clone(),
         line: one.line.line,
+        column: one.line.column,
         source: one.source.as_ref().map(|point| SourceRow {
             function: point.function.clone(),
             offset: point.offset,

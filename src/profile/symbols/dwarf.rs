@@ -128,6 +128,7 @@ fn frames(context: &addr2line::Context<Reader>, split: &mut Split, address: u64)
                 .as_ref()
                 .and_then(|place| place.file)
                 .map(|file| tma::text::name(file).into_owned()),
+            column: place.as_ref().and_then(|place| place.column).filter(|&column| column > 0),
             line: place.and_then(|place| place.line).filter(|&line| line > 0),
             inlined: frame.function.and_then(|function| name(&function)),
         });

@@ -131,7 +131,7 @@ impl Symbols {
             let line = function.and_then(|own| compiled.line(own.start, place.address));
             let line = line.map(|(file, line)| (file.map(str::to_owned), line));
             return line
-                .map(|(file, line)| Line { file, line, inlined: None })
+                .map(|(file, line)| Line { file, line, ..Line::default() })
                 .into_iter()
                 .collect();
         }

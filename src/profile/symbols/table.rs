@@ -35,6 +35,8 @@ pub struct Line {
     pub file: Option<String>,
     /// Line, from 1.
     pub line: Option<u32>,
+    /// Column, from 1.
+    pub column: Option<u32>,
     /// Inlined function that the line belongs to, demangled; `None` if not inlined.
     pub inlined: Option<String>,
 }

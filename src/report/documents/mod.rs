@@ -16,7 +16,7 @@
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
-//! | [`prefetch`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
+//! | [`prefetch`], [`applied`] | prefetch advice, `tdtool.prefetch/1`, and plans of it; what came of it in the source |
 //! | [`pgo`] | a profile for optimisers, `tdtool.pgo/1` |
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`block`] | measured blocks with predictions, compared, as judges of cost models; functions to choose from |
@@ -36,6 +36,7 @@ macro_rules! shown_as_written {
     };
 }
 
+pub mod applied;
 pub mod block;
 pub mod branches;
 pub mod build;

@@ -1,6 +1,7 @@
 //! Prefetch advice, the document `tdtool.prefetch/1`, and a plan of it for tools that insert prefetches,
 //! `tdtool.prefetch-plan/1`. Addresses are p_vaddr, `0x…`; shares are from 0 to 1.
 
+use super::applied::AppliedRow;
 use super::loads::LevelsRow;
 use loads::class::{Ahead, Kind};
 use loads::prefetch::Site;
@@ -35,6 +36,9 @@ pub struct Prefetch {
     pub events: Vec<EventRow>,
     /// Loads by their share: the advised ones first, the refused ones last.
     pub advice: Vec<AdviceRow>,
+    /// What was changed in the source, or tried there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<AppliedRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
@@ -93,6 +97,9 @@ pub struct AdviceRow {
     pub file: Option<String>,
     /// Line.
     pub line: Option<u32>,
+    /// Column, for the change of the source.
+    #[serde(skip)]
+    pub column: Option<u32>,
     /// The load in the source, as sample profiles name it.
     pub source: Option<SourceRow>,
     /// How its addresses are made in the innermost loop.

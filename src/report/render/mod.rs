@@ -11,6 +11,7 @@
 //! | [`count`] | exact counts |
 //! | [`branches`], [`recorded_loads`] | recorded branches; recorded loads and stores |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice; plans of prefetches as input of other tools |
+//! | `prefetch_applied` | prefetches that were put into the source |
 //! | [`pgo`], `aggregated` | profiles for optimisers, also of recorded branches |
 //! | [`regions`] | regions and their trees |
 //! | [`tables`] | event tables; node values for counts from a file |
@@ -37,6 +38,7 @@ pub mod over_time;
 pub mod page;
 pub mod pgo;
 pub mod prefetch;
+mod prefetch_applied;
 pub mod prefetch_plan;
 pub mod recorded_loads;
 pub mod regions;

@@ -2,6 +2,7 @@
 //! histogram, peaks.
 
 use super::csv::{self, number, text as cell};
+use super::prefetch_applied;
 use super::width::{Page, Subject, Worth};
 use crate::documents::prefetch::{AdviceRow, InFlightRow, LoopRow, Prefetch};
 use crate::format::{joined, several, source};
@@ -64,6 +65,7 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
+    out += &prefetch_applied::text(&document.applied);
     page.fitted(out)
 }
 

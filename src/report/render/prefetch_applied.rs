@@ -1,0 +1,64 @@
+//! Prefetches that were put into the source and measured, as text.
+
+use crate::documents::applied::{AppliedRow, TriedRow};
+use crate::format::{several, source};
+use std::fmt::Write as _;
+
+/// What was tried at each place, and what is kept.
+pub fn text(rows: &[AppliedRow]) -> String {
+    let mut out = String::new();
+    if !rows.is_empty() {
+        let kept = rows.iter().filter(|row| row.kept).count() as u64;
+        let places = several(rows.len() as u64, "place");
+        let _ = writeln!(out, "\napplied: {} kept of {places}", several(kept, "prefetch"));
+    }
+    for row in rows {
+        let place = source(row.file.as_ref(), row.line).unwrap_or_default();
+        let name = row.function.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "{} {name} {place}", row.load);
+        if let Some(statement) = &row.statement {
+            let _ = writeln!(out, "  {statement}");
+        }
+        for tried in &row.tried {
+            let _ = writeln!(out, "  {} ahead: {}", tried.distance, gain(tried));
+        }
+        if let Some(confirmed) = &row.confirmed {
+            let what = format!("{} ahead, {}", confirmed.distance, further(confirmed));
+            let _ = writeln!(out, "  {what}: {}", gain(confirmed));
+        }
+        if let Some(words) =
+            row.tried.iter().map(|one| one.words_not_compared).max().filter(|n| *n > 0)
+        {
+            let _ = writeln!(
+                out,
+                "  {} of the output differed from run to run, and were not compared",
+                several(words, "word")
+            );
+        }
+        let _ = match &row.reason {
+            None => writeln!(out, "  kept"),
+            Some(why) => writeln!(out, "  not kept: {why}"),
+        };
+    }
+    out
+}
+
+fn further(one: &TriedRow) -> String {
+    format!("{} more runs of each", one.runs)
+}
+
+/// The time that it saves or costs, with its error.
+fn gain(one: &TriedRow) -> String {
+    let (Some(without), Some(with)) = (one.without_ms, one.with_ms) else {
+        return one.failed.clone().unwrap_or_else(|| "not measured".to_owned());
+    };
+    let share = |ms: f64| 100.0 * ms / without;
+    let margin = one.margin_ms.map_or(String::new(), |ms| format!(" ± {:.1}", share(ms)));
+    let change = with - without;
+    let word = if change > 0.0 { "more" } else { "less" };
+    let failed = one.failed.as_ref().map_or(String::new(), |why| format!("; {why}"));
+    format!(
+        "{:.1}{margin} % {word} processor time ({without:.0} to {with:.0} ms){failed}",
+        share(change.abs())
+    )
+}

@@ -1,0 +1,175 @@
+//! `tdtool prefetch --apply`: the prefetch is in the program that is measured, and the source is as it was unless that
+//! gained. Whether it gains is of the machine.
+
+use crate::support::files::{Folder, text};
+use crate::support::quiet::alone;
+use crate::support::run::{Ran, command, ended, run, send, start};
+use crate::support::tools::available;
+use crate::support::wait::until;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A sum over a list of indices, in 128 MiB; it prints `WORD`, too.
+const SOURCE: &str = r#"#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#ifndef WORD
+#define WORD 0
+#endif
+__attribute__((noipa)) uint64_t kernel(const uint32_t *index, const uint32_t *data, long n) {
+    uint64_t sum = 0;
+    for (long i = 0; i < n; i++) sum += data[index[i]];
+    return sum;
+}
+int main(void) {
+    long n = 1 << 20, m = 1 << 25;
+    uint32_t *index = malloc(4 * n), *data = malloc(4 * m), x = 1;
+    uint64_t sum = 0;
+    for (long i = 0; i < n; i++) x = x * 1664525 + 1013904223, index[i] = x >> 7;
+    for (long i = 0; i < m; i++) data[i] = i;
+    for (int k = 0; k < 8; k++) sum += kernel(index, data, n);
+    printf("%lu %d\n", sum, WORD);
+}
+"#;
+
+const GCC: &str = "gcc -O2 -g -fno-tree-vectorize program.c -o program";
+
+/// A folder with the source, if it can be compiled here.
+fn source() -> Option<Folder> {
+    let folder = (available("gcc") && available("objdump")).then(Folder::new)?;
+    folder.write("program.c", SOURCE);
+    Some(folder)
+}
+
+/// Applies the advice at a distance of 8, in two runs; `None` where there is no advice here and now.
+fn applied(folder: &Folder, build: &str, more: &[&str]) -> Option<(Ran, Value)> {
+    let options = ["prefetch", "--format", "json", "--apply", "--build", build];
+    let run_options = ["--distances", "8", "--rounds", "2", "--", "./program"];
+    let all = [&options[..], more, &run_options[..]].concat();
+    let done = run(command(all).current_dir(folder.path())).succeeded();
+    let document = done.json();
+    let row = document["applied"].as_array().and_then(|rows| rows.first().cloned());
+    match row.filter(|row| row["function"] == "kernel") {
+        Some(row) => Some((done, row)),
+        None => {
+            eprintln!("skipped: no advice on the kernel here and now: {document}");
+            None
+        }
+    }
+}
+
+/// Neither copies nor programs of other sources are left.
+fn assert_clean(folder: &Path) {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut left: Vec<_> = names.filter(|name| text(Path::new(name)).contains("tdtool")).collect();
+    left.sort();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+const STATEMENT: &str = "if ((i + 8) < n) __builtin_prefetch((const void *)&data[index[i + 8]]);";
+
+#[test]
+fn the_measured_program_prefetches_and_the_source_has_what_gains() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let build = format!("{GCC} && objdump -d program | grep -c prefetcht0 >>built; true");
+    let Some((_, row)) = applied(&folder, &build, &[]) else { return };
+    assert_eq!(folder.read("built").lines().collect::<Vec<_>>(), ["0", "1"]);
+    assert_eq!((&row["statement"], &row["tried"][0]["failed"]), (&json!(STATEMENT), &Value::Null));
+    let tried = &row["tried"][0];
+    assert_eq!((&tried["distance"], &tried["runs"]), (&json!(8), &json!(2)));
+    assert!(["without_ms", "with_ms", "margin_ms"].iter().all(|key| tried[key].is_number()));
+    let changed = SOURCE.replace(") sum += data", &format!(") {{ {STATEMENT} sum += data"));
+    let changed = changed.replace("data[index[i]];\n", "data[index[i]]; }\n");
+    let is_kept = row["kept"] == true;
+    assert_eq!(row["reason"].is_null(), is_kept, "{row}");
+    assert_eq!(folder.read("program.c"), if is_kept { changed.as_str() } else { SOURCE });
+    let disassembly =
+        run(crate::support::run::program("objdump").args(["-d", &folder.file("program")]))
+            .succeeded();
+    assert_eq!(disassembly.stdout.contains("prefetcht0"), is_kept);
+    assert_clean(folder.path());
+}
+
+#[test]
+fn a_patch_is_of_what_gains_and_the_source_is_restored() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let patch = folder.file("gains.patch");
+    let Some((_, row)) = applied(&folder, GCC, &["--patch", &patch]) else { return };
+    assert_eq!(folder.read("program.c"), SOURCE);
+    assert_clean(folder.path());
+    let patch = folder.read("gains.patch");
+    assert_eq!(patch.is_empty(), row["kept"] == false, "{row}");
+    if row["kept"] == true && available("patch") {
+        let mut command = crate::support::run::program("patch");
+        run(command.args(["-p1", "-i", "gains.patch"]).current_dir(folder.path())).succeeded();
+        assert!(folder.read("program.c").contains(STATEMENT));
+    }
+}
+
+/// A build that fails, and one whose program writes something else, with the prefetch only.
+#[test]
+fn a_failed_build_and_another_output_restore_the_source() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let fails = format!("! grep -q __builtin_prefetch program.c && {GCC}");
+    let differs = format!("{GCC} -DWORD=$(grep -c __builtin_prefetch program.c)");
+    for (build, tried) in [(fails, 0), (differs, 1)] {
+        let Some((_, row)) = applied(&folder, &build, &[]) else { return };
+        assert_eq!(row["kept"], false, "{row}");
+        assert!(row["reason"].is_string(), "{row}");
+        assert_eq!(row["tried"].as_array().unwrap().len(), tried, "{row}");
+        assert!(tried == 0 || row["tried"][0]["failed"].is_string(), "{row}");
+        assert_eq!(folder.read("program.c"), SOURCE);
+        assert_clean(folder.path());
+    }
+}
+
+#[test]
+fn a_program_without_advice_is_left_and_a_broken_one_not_run() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let apply = |build: &str| {
+        let options = ["prefetch", "--apply", "--build", build, "--", "./program"];
+        run(command(options).current_dir(folder.path()))
+    };
+    let idle = "int main(void) { for (volatile long i = 0; i < 200000000; i++); }";
+    folder.write("program.c", idle);
+    let done = apply(GCC);
+    if done.code() == Some(0) {
+        assert!(done.stderr.contains("no prefetch is advised"), "{}", done.stderr);
+    } else {
+        eprintln!("skipped: not known here: {}", done.stderr);
+    }
+    assert_eq!(folder.read("program.c"), idle);
+    let done = apply("touch program; false");
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("the build failed"), "{}", done.stderr);
+}
+
+#[test]
+fn an_interrupted_build_restores_the_source() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let waits = "grep -q __builtin_prefetch program.c && touch begun && exec sleep 100";
+    let build = format!("{waits}; {GCC}");
+    let options = ["prefetch", "--format", "json", "--apply", "--build", &build, "--", "./program"];
+    let mut child = start(command(options).current_dir(folder.path()));
+    let begun = folder.path().join("begun");
+    until(
+        || begun.exists() || child.try_wait().unwrap().is_some(),
+        || "neither a build nor an end".to_owned(),
+    );
+    if !begun.exists() {
+        return eprintln!("skipped: no advice here and now: {}", ended(child).stderr);
+    }
+    assert!(folder.read("program.c").contains("__builtin_prefetch"));
+    send(&child, Signal::SIGINT);
+    let done = ended(child);
+    assert_eq!(done.code(), Some(130), "{}", done.stderr);
+    assert_eq!(done.json()["applied"][0]["kept"], false);
+    assert_eq!(folder.read("program.c"), SOURCE);
+    assert_clean(folder.path());
+}
