@@ -12,6 +12,7 @@ use profile::files::SearchPaths;
 use profile::hot::Filter;
 use report::documents::diff::compare::code;
 use report::documents::diff::judge::control;
+use report::documents::diff::paired::Paired;
 use report::documents::diff::runs::{limit, mean};
 use report::documents::diff::{Diff, diff};
 use report::documents::flame::FlameGraph;
@@ -165,6 +166,15 @@ pub struct Runs {
     pub seconds: [Vec<f64>; 2],
     /// The signal that ended it early.
     pub interrupted: Option<i32>,
+}
+
+impl Runs {
+    /// A count of software, by its id, of both in each round.
+    pub fn paired(&self, id: &str) -> Option<Paired> {
+        let of = |report: &Report| report.software.get(id).copied().flatten().unwrap_or(0.0);
+        let [first, second] = self.reports.each_ref().map(|all| all.iter().map(of).collect::<Vec<_>>());
+        Paired::of(&first, &second)
+    }
 }
 
 /// Commands to run, how often, and how failures are handled.

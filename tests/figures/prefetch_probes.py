@@ -102,10 +102,9 @@ def applied(tool, source, folder, rounds):
     for row in document.get("applied", []):
         print(f"  line {row['line']}, {row['site']}: {row['statement']}")
         for tried in row["tried"] + [row["confirmed"] or {}]:
-            if tried.get("without_ms"):
-                share = lambda value: 100 * value / tried["without_ms"]
-                saved = share(tried["without_ms"] - tried["with_ms"])
-                print(f"    {tried['distance']:>4} ahead: saves {saved:.1f} ± {share(tried['margin_ms'] or 0):.1f} %", tried.get("failed") or "")
+            if time := tried.get("time"):
+                low, high = (100 * (1 - end) for end in time["interval"][::-1]) if time["interval"] else (-100, 100)
+                print(f"    {tried['distance']:>4} ahead: saves {100 * (1 - time['ratio']):.1f} ({low:.1f} to {high:.1f}) %", tried.get("failed") or "")
         print(f"    {'kept, ' + str(row['confirmed']['distance']) if row['kept'] else 'not kept: ' + row['reason']}", flush=True)
 
 

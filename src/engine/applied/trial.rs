@@ -7,8 +7,6 @@ use super::outputs::Outputs;
 use super::places::Place;
 use crate::compared::{InterleavedAsk, Runs, Turn, run};
 use report::documents::applied::TriedRow;
-use report::documents::diff::diff;
-use report::documents::diff::runs::mean;
 use tma::text::several;
 use tma::{Error, Result};
 
@@ -148,11 +146,7 @@ impl Trial<'_> {
         let compared = outputs[0].compared(&outputs[1]);
         row.failed = exits(&runs).or_else(|| compared.as_ref().err().map(ToString::to_string));
         row.words_not_compared = compared.unwrap_or_default();
-        let [a, b] = runs.reports.each_ref().map(|reports| mean(reports));
-        let difference = diff("without", &*a?, "with", &*b?);
-        if let Some(time) = difference.software.iter().find(|row| row.id == "task_clock_ms") {
-            (row.without_ms, row.with_ms, row.margin_ms) = (time.a, time.b, time.margin);
-        }
+        row.time = runs.paired("task_clock_ms");
         Ok(row)
     }
 
@@ -182,8 +176,7 @@ fn exits(runs: &Runs) -> Option<String> {
 
 /// The distance with the largest share of the time gained.
 fn best(all: &[(Built, TriedRow)]) -> Option<(&Built, &TriedRow)> {
-    let share = |tried: &TriedRow| tried.gain().zip(tried.without_ms).map(|(gain, of)| gain / of);
-    let all = all.iter().filter_map(|(built, tried)| Some((share(tried)?, built, tried)));
+    let all = all.iter().filter_map(|(built, tried)| Some((tried.gain()?, built, tried)));
     all.max_by(|(a, ..), (b, ..)| a.total_cmp(b)).map(|(_, built, tried)| (built, tried))
 }
 

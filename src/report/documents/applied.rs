@@ -1,5 +1,6 @@
 //! Prefetches that were put into the source and measured, a part of `tdtool.prefetch/1`.
 
+use super::diff::paired::Paired;
 use loads::prefetch::Site;
 use serde::{Deserialize, Serialize};
 use tma::Address;
@@ -36,12 +37,8 @@ pub struct TriedRow {
     pub distance: u64,
     /// Runs of each.
     pub runs: u32,
-    /// Mean processor time in milliseconds without it.
-    pub without_ms: Option<f64>,
-    /// With it.
-    pub with_ms: Option<f64>,
-    /// Half width of the 95 % interval of their difference.
-    pub margin_ms: Option<f64>,
+    /// Processor time with the prefetch, as a multiple of that without.
+    pub time: Option<Paired>,
     /// Words of the output that differ from run to run: they were not compared.
     pub words_not_compared: u64,
     /// Why it was not measured, or does not count.
@@ -50,9 +47,9 @@ pub struct TriedRow {
 }
 
 impl TriedRow {
-    /// Milliseconds that it saves, beyond the error.
+    /// The share of the time that it saves, if it does for certain.
     pub fn gain(&self) -> Option<f64> {
-        let gain = self.without_ms? - self.with_ms?;
-        (self.failed.is_none() && gain > self.margin_ms?).then_some(gain)
+        let time = self.time.filter(|time| time.is_clear() && time.ratio < 1.0)?;
+        self.failed.is_none().then_some(1.0 - time.ratio)
     }
 }

@@ -1,7 +1,7 @@
 //! Prefetches that were put into the source and measured, as text.
 
 use crate::documents::applied::{AppliedRow, TriedRow};
-use crate::format::{several, source};
+use crate::format::{change, several, source};
 use std::fmt::Write as _;
 
 /// What was tried at each place, and what is kept.
@@ -47,18 +47,11 @@ fn further(one: &TriedRow) -> String {
     format!("{} more runs of each", one.runs)
 }
 
-/// The time that it saves or costs, with its error.
+/// The time that it saves or costs.
 fn gain(one: &TriedRow) -> String {
-    let (Some(without), Some(with)) = (one.without_ms, one.with_ms) else {
-        return one.failed.clone().unwrap_or_else(|| "not measured".to_owned());
-    };
-    let share = |ms: f64| 100.0 * ms / without;
-    let margin = one.margin_ms.map_or(String::new(), |ms| format!(" ± {:.1}", share(ms)));
-    let change = with - without;
-    let word = if change > 0.0 { "more" } else { "less" };
     let failed = one.failed.as_ref().map_or(String::new(), |why| format!("; {why}"));
-    format!(
-        "{:.1}{margin} % {word} processor time ({without:.0} to {with:.0} ms){failed}",
-        share(change.abs())
-    )
+    match one.time {
+        Some(time) => format!("{} processor time{failed}", change(&time)),
+        None => one.failed.clone().unwrap_or_else(|| "not measured".to_owned()),
+    }
 }

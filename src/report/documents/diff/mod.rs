@@ -11,6 +11,7 @@
 pub mod compare;
 pub mod judge;
 mod matched;
+pub mod paired;
 pub mod row;
 pub mod runs;
 pub mod timed;
