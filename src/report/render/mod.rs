@@ -12,6 +12,7 @@
 //! | [`branches`], [`recorded_loads`] | recorded branches; recorded loads and stores |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice; plans of prefetches as input of other tools |
 //! | [`pgo`], `aggregated` | profiles for optimisers, also of recorded branches |
+//! | [`trial`] | a program against its optimised copy |
 //! | [`regions`] | regions and their trees |
 //! | [`tables`] | event tables; node values for counts from a file |
 //! | [`doctor`] | what this machine can measure; which processor it is |
@@ -42,5 +43,6 @@ pub mod recorded_loads;
 pub mod regions;
 pub mod report;
 pub mod tables;
+pub mod trial;
 pub mod width;
 pub mod workload;
