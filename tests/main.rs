@@ -38,6 +38,8 @@ mod pgo;
 mod pgo_formats;
 mod pgo_inputs;
 #[cfg(target_arch = "x86_64")]
+mod pgo_try;
+#[cfg(target_arch = "x86_64")]
 mod prefetch;
 #[cfg(target_arch = "x86_64")]
 mod probe;

@@ -4,6 +4,7 @@ use crate::Input;
 use crate::machine::Machine;
 use serde::{Deserialize, Serialize, Serializer};
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::counts::Counts;
@@ -59,6 +60,8 @@ pub enum Aggregate {
 pub struct Command {
     /// Program and arguments; the program is looked up in `PATH`.
     pub argv: Vec<OsString>,
+    /// The file that is run in place of this program, under its name.
+    pub file: Option<PathBuf>,
     /// Where its standard output goes.
     pub stdout: Stdout,
     /// Its standard input, if each run is to read the same ([`Command::run_again`]).
@@ -83,6 +86,8 @@ pub enum Stdout {
     /// Nowhere, as it repeats that of an earlier run: it is read and dropped. `/dev/null` stays what it is; it is not
     /// used for others, as programs do less where nobody reads (GNU grep ends at the first match).
     Dropped,
+    /// To this open file of ours.
+    Into(RawFd),
 }
 
 impl Stdout {

@@ -15,6 +15,7 @@
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //! | [`files`] | files that users and recordings name, opened |
+//! | [`temporary`] | a folder for files of other programs |
 //! | [`shell`] | words as a shell takes them |
 //! | [`text`] | names shown without control characters; now, in the calendar; addresses |
 //!
@@ -33,6 +34,7 @@ pub mod schedule;
 pub mod self_test;
 pub mod shell;
 pub mod tables;
+pub mod temporary;
 pub mod text;
 pub mod tree;
 

@@ -1,6 +1,6 @@
 //! Words of a command line, as a shell takes them: what is printed runs when it is pasted.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -13,6 +13,38 @@ use std::path::Path;
 /// ```
 pub fn quoted(words: &[impl AsRef<OsStr>]) -> String {
     words.iter().map(|word| quoted_word(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a line as a shell divides them, with `'…'`, `"…"` and `\\`; nothing of a quote that stays open. Variables and
+/// patterns are not expanded.
+///
+/// ```
+/// use tma::shell::words;
+/// assert_eq!(words(r#"./a 'b c' "d\"e" f\ g '' "#).unwrap(), ["./a", "b c", "d\"e", "f g", ""]);
+/// assert_eq!(words("it's"), None);
+/// ```
+pub fn words(line: &str) -> Option<Vec<OsString>> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        if quote.is_none() && letter.is_whitespace() {
+            all.extend(word.take().map(OsString::from));
+            continue;
+        }
+        let own = word.get_or_insert_default();
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('"'), '\\') => match letters.next()? {
+                next @ ('"' | '\\' | '$' | '`') => own.push(next),
+                next => own.extend(['\\', next]),
+            },
+            (None, '\\') => own.push(letters.next()?),
+            (None, '\'' | '"') => quote = Some(letter),
+            _ => own.push(letter),
+        }
+    }
+    all.extend(word.map(OsString::from));
+    quote.is_none().then_some(all)
 }
 
 /// A file as a word of a command that takes options too; nothing of what no later command can read: standard input and

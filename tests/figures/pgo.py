@@ -7,7 +7,7 @@ must print the same. They take turns; the median of the ratios plain ÷ variant 
 between which 95 % of the medians of as many rounds lie (order statistics).
 
     tests/figures/pgo.py --rounds 9                 # programs of this folder; needs clang, llvm-profgen, llvm-bolt
-    tests/figures/pgo.py --sources FOLDER           # and lua, mawk and sqlite from the sources of Debian in FOLDER
+    tests/figures/pgo.py --sources FOLDER           # and lua, mawk, sqlite, jq, zstd from the sources of Debian in FOLDER
 """
 
 import argparse
@@ -49,34 +49,122 @@ class Program:
     def __init__(self, name, sources, train, measure, options=(), folder="."):
         self.name, self.sources, self.options, self.folder = name, sources, list(options), folder
         self.train, self.measure = train, measure
+        self.is_cpp = any(s.endswith("cpp") for s in sources)
 
     def build(self, out, *more):
-        compiler = version("clang++" if any(s.endswith("p") for s in self.sources) else "clang")
+        compiler = version("clang++" if self.is_cpp else "clang")
         run([compiler, *FLAGS, *more, *self.options, *self.sources, "-o", out, "-lm", "-ldl"], cwd=self.folder)
         return out
+
+    def started(self, made):
+        """The program that runs what was made."""
+        return made
+
+    def module(self, made):
+        """Options of tdtool that name it."""
+        return []
+
+
+class Rust(Program):
+    """A program of one file of Rust, position-independent as cargo makes it; clang does not build it."""
+
+    def build(self, out, *more):
+        if more:
+            return None
+        run(["rustc", "-O", "-g", "-Clink-arg=-Wl,-q", "-o", out, *self.sources])
+        return out
+
+
+class Library(Program):
+    """A program as a library, with a small program that calls it; each variant lies in a folder of its own."""
+
+    def build(self, out, *more):
+        os.makedirs(out, exist_ok=True)
+        compiler = version("clang++" if self.is_cpp else "clang")
+        flags = [f for f in FLAGS if f not in ("-fno-pie", "-no-pie")]
+        name = f"lib{self.name}.so"
+        run([compiler, *flags, *more, "-Dmain=library_main", "-shared", "-fPIC", f"-Wl,-soname,{name}", *self.options,
+             *self.sources, "-o", f"{out}/{name}"], cwd=self.folder)
+        self.start(f"{out}/{name}")
+        return f"{out}/{name}"
+
+    def start(self, made):
+        """Builds the program beside a library."""
+        compiler = version("clang++" if self.is_cpp else "clang")
+        source = "int library_main(int, char **); int main(int n, char **a) { return library_main(n, a); }"
+        command = [compiler, "-O2", "-x", "c++" if self.is_cpp else "c", "-", "-x", "none", made, "-Wl,-rpath,$ORIGIN"]
+        run([*command, "-o", f"{os.path.dirname(made)}/main"], input=source.encode())
+
+    def started(self, made):
+        main = f"{os.path.dirname(made)}/main"
+        if not os.path.exists(main):
+            self.start(made)
+        return main
+
+    def module(self, made):
+        return ["--module", made]
 
 
 def programs(folder, sources):
     """Programs of this folder, and those in the folder of sources that are there."""
-    goto = f"{HERE}/programs/goto.c"
-    found = [Program("goto", [goto], ["200000"], ["2000000"]),
-             Program("words", [f"{HERE}/programs/words.cpp"], ["1"], ["2"]),
-             Program("tree", [f"{HERE}/programs/tree.c"], ["40000"], ["400000"])]
+    own = f"{HERE}/programs"
+    found = [Program("goto", [f"{own}/goto.c"], ["200000"], ["9000000"]),
+             Program("words", [f"{own}/words.cpp"], ["1"], ["5"]),
+             Program("tree", [f"{own}/tree.c"], ["40000"], ["800000"]),
+             Program("thrown", [f"{own}/thrown.cpp"], ["20000"], ["900000"]),
+             Program("words-lto", [f"{own}/words.cpp"], ["1"], ["5"], ["-flto"]),
+             Library("thrown-so", [f"{own}/thrown.cpp"], ["20000"], ["900000"]),
+             Rust("sieve", [f"{own}/sieve.rs"], ["2"], ["9"])]
     for name in os.listdir(sources) if sources else []:
         path = os.path.join(os.path.abspath(sources), name)
-        if name.startswith("lua-"):
+        if name.startswith("lua"):
             src = f"{path}/src"
-            own = sorted(f for f in os.listdir(src) if f.endswith(".c") and f != "luac.c")
-            script = f"{HERE}/programs/train.lua"
+            files = sorted(f for f in os.listdir(src) if f.endswith(".c") and f != "luac.c")
+            script = f"{own}/train.lua"
             # The seed of its hashes is an address and the time otherwise.
             more = ["-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3", "-Dluai_makeseed(L)=42", "-Wl,-E"]
-            found.append(Program("lua", own, [script, "2"], [script, "9"], more, src))
+            for name, lto in (("lua", []), ("lua-lto", ["-flto"])):
+                found.append(Program(name, files, [script, "2"], [script, "9"], more + lto, src))
         if name.startswith("sqlite3-") and os.path.exists(f"{path}/sqlite3.c"):
             train, test = (sql(folder, n) for n in (20000, 60000))
             more = ["-DSQLITE_THREADSAFE=0"]
             found.append(Program("sqlite", ["shell.c", "sqlite3.c"], [":memory:", f".read {train}"],
                                  [":memory:", f".read {test}"], more, path))
+        if name.startswith("mawk-") and os.path.exists(f"{path}/scancode.c"):
+            # As its Makefile has them, after ./configure && make.
+            files = "parse scan memory main hash execute code da error init bi_vars cast print bi_funct kw jmp array field split " \
+                "re_cmpl regexp zmalloc fin files scancode matherr fcall version".split()
+            script = "{ for (i = 1; i <= NF; i++) n[$i]++; gsub(/[aeiou]/, \"_\"); l += length($0); if ($1 ~ /^[a-m]+9/) k++ } " \
+                "END { for (w in n) if (n[w] > m) m = n[w]; print m, l, k }"
+            train, test = (lines(folder, n) for n in (20000, 300000))
+            more = ["-DHAVE_CONFIG_H", "-I."]
+            found.append(Program("mawk", [f"{one}.c" for one in files], [script, train], [script, test], more, path))
+        if name.startswith("jq-") and os.path.exists(f"{path}/src/builtin.inc"):
+            files = sorted(f"src/{f}" for f in os.listdir(f"{path}/src") if f.endswith(".c") and f not in ("inject_errors.c", "jq_test.c"))
+            have = "ISATTY MEMMEM MKSTEMP TIMEGM STRPTIME GMTIME_R LOCALTIME_R TM_TM_GMT_OFF __THREAD".split()
+            more = ["-DIEEE_8087=1", "-D_GNU_SOURCE", "-I.", "-Isrc", "-lpthread", *(f"-DHAVE_{one}=1" for one in have)]
+            script = "[range($n|tonumber) | {a: ., b: \"k\\(. % 97)\"}] | group_by(.b) | map({(.[0].b): map(.a) | add}) | add | tojson | length"
+            found.append(Program("jq", files, ["-n", "--arg", "n", "2000", script], ["-n", "--arg", "n", "60000", script], more, path))
+        if name.startswith("libzstd-"):
+            folders = [f"lib/{one}" for one in ("common", "compress", "decompress", "dictBuilder")] + ["programs"]
+            files = sorted(f"{one}/{f}" for one in folders for f in os.listdir(f"{path}/{one}") if f.endswith(".c"))
+            more = ["-DZSTD_DISABLE_ASM", "-DZSTD_LEGACY_SUPPORT=0", "-Ilib", "-Ilib/common"]
+            train, test = (lines(folder, n) for n in (20000, 300000))
+            found.append(Program("zstd", files, ["-7", "--single-thread", "-c", train], ["-9", "--single-thread", "-c", test], more, path))
     return found
+
+
+def lines(folder, number):
+    """A file of lines with words."""
+    name, state = f"{folder}/{number}.txt", 1
+    with open(name, "w") as out:
+        for _ in range(number):
+            words = []
+            for _ in range(8):
+                state = (state * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+                words.append(f"{'bcdfghjklm'[(state >> 40) % 10]}{'aeiou'[(state >> 50) % 5]}{(state >> 33) % 997}")
+            out.write(" ".join(words) + "\n")
+    return name
 
 
 def sql(folder, rows):
@@ -132,27 +220,33 @@ def variants(program, folder, tool):
     """The program by each profile; what the counts rest on, and the share of edges that differ."""
     base = f"{folder}/{program.name}"
     bolt, profgen, merge = version("llvm-bolt"), version("llvm-profgen"), version("llvm-profdata")
-    made = {"plain": program.build(f"{base}.plain")}
-    plain, train = made["plain"], program.train
+    plain = program.build(f"{base}.plain")
+    made, train, more = {"plain": plain}, program.train, program.module(plain)
     for reader in ("json", "bolt", "profgen"):
-        run([tool, "pgo", "--targets", "-o", f"{base}.{reader}", "--for", reader, "--", plain, *train])
+        run([tool, "pgo", "--targets", "-o", f"{base}.{reader}", "--for", reader, *more, "--", program.started(plain), *train])
     counted = json.load(open(f"{base}.json"))
-    said = subprocess.run([bolt, plain, "-o", f"{base}.b", "-p", f"{base}.bolt", "-pa", *BOLT],
+    places = {kind: f"{base}.{kind}/{os.path.basename(plain)}" for kind in ("b", "bi", "i")}
+    for place in places.values():
+        os.makedirs(os.path.dirname(place))
+    said = subprocess.run([bolt, plain, "-o", places["b"], "-p", f"{base}.bolt", "-pa", *BOLT],
                           check=True, capture_output=True, text=True)
-    made["BOLT, counts"] = f"{base}.b"
+    made["BOLT, counts"] = places["b"]
     mismatch = next(l.split("contents: ")[1] for l in (said.stdout + said.stderr).splitlines() if "mismatching" in l)
-    run([bolt, plain, "-instrument", "-o", f"{base}.i", f"--instrumentation-file={base}.fdata"])
-    run([f"{base}.i", *train])
-    run([bolt, plain, "-o", f"{base}.bi", f"-data={base}.fdata", *BOLT])
-    made["BOLT, instrumented"] = f"{base}.bi"
-    run([profgen, f"--unsymbolized-profile={base}.profgen", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
-    made["clang, counts"] = program.build(f"{base}.c", f"-fprofile-sample-use={base}.prof")
-    instrumented = program.build(f"{base}.g", "-fprofile-generate")
-    run([instrumented, *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.raw"})
-    run([merge, "merge", "-o", f"{base}.profdata", f"{base}.raw"])
-    made["clang, instrumented"] = program.build(f"{base}.ci", f"-fprofile-use={base}.profdata")
-    cost = {"counts": [tool, "pgo", "-o", f"{base}.again", "--", plain, *train], "BOLT": [f"{base}.i", *train]}
-    return made, counted, edges(plain, counted, f"{base}.fdata"), mismatch, cost
+    run([bolt, plain, "-instrument", "-o", places["i"], f"--instrumentation-file={base}.fdata"])
+    run([program.started(places["i"]), *train])
+    run([bolt, plain, "-o", places["bi"], f"-data={base}.fdata", *BOLT])
+    made["BOLT, instrumented"] = places["bi"]
+    cost = {"counts": [tool, "pgo", "-o", f"{base}.again", *more, "--", program.started(plain), *train],
+            "BOLT": [program.started(places["i"]), *train]}
+    if not isinstance(program, Rust):
+        run([profgen, f"--unsymbolized-profile={base}.profgen", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
+        made["clang, counts"] = program.build(f"{base}.c", f"-fprofile-sample-use={base}.prof")
+        instrumented = program.build(f"{base}.g", "-fprofile-generate")
+        run([program.started(instrumented), *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.raw"})
+        run([merge, "merge", "-o", f"{base}.profdata", f"{base}.raw"])
+        made["clang, instrumented"] = program.build(f"{base}.ci", f"-fprofile-use={base}.profdata")
+    started = {name: program.started(path) for name, path in made.items()}
+    return started, counted, edges(plain, counted, f"{base}.fdata"), mismatch, cost
 
 
 def interval(values):

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Files that start programs by `std` or have a method of such a name, each with what ends them.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("tests/support/child.rs", "sets the limits"),
     ("src/isa/code/assemble.rs", "the assembler of `--asm`, which reads a few lines"),
     ("src/engine/pgo/profgen.rs", "llvm-profgen, which is in the group of the test's tdtool"),
+    ("src/engine/pgo/bolt.rs", "llvm-bolt, likewise"),
     ("src/probe/regions/mod.rs", "the dynamic linker, which lists libraries"),
     ("src/probe/process/tracee.rs", "a test's cat, which has an alarm"),
     ("src/profile/files/search.rs", "the status of an HTTP response"),

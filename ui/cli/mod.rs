@@ -29,6 +29,7 @@ mod measure;
 mod microbench;
 mod options;
 mod pgo;
+mod pgo_try;
 mod prefetch;
 mod progress;
 mod record;
@@ -152,7 +153,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Branches(args) => branches::run(&args),
         Command::Loads(args) => loads::run(&args),
         Command::Prefetch(args) => prefetch::run(global, &args),
-        Command::Pgo(args) => pgo::run(&args),
+        Command::Pgo(args) => pgo::run(global, &args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

@@ -2,12 +2,16 @@
 
 use super::files::{page, write_or_print};
 use super::measure::exit_code;
+use super::options::Global;
+use super::pgo_try::{Asked, NOWHERE, TryArgs, keeping};
 use super::progress::{self, Progress};
 use super::recordings::{present, reading};
 use crate::config::by_build_id;
 use crate::message;
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
+use engine::pgo::bolt::installed as found;
 use engine::pgo::{Inputs, Profile, Recorded, sample_profile};
 use engine::steps::Callback;
 use pmu::Command;
@@ -25,7 +29,14 @@ use tma::{Error, Result};
 #[derive(Args)]
 pub struct PgoArgs {
     /// Write the profile to FILE
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        required = false,
+        required_unless_present = "attempt",
+        default_value_if("attempt", ArgPredicate::IsPresent, NOWHERE)
+    )]
     output: PathBuf,
     /// What reads the profile
     #[arg(long = "for", value_enum, value_name = "TOOL", default_value = "bolt")]
@@ -45,6 +56,8 @@ pub struct PgoArgs {
     /// `perf record -b`, sessions of `tdtool record --branches`, …
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    attempt: TryArgs,
     /// The command: a typical run
     #[arg(last = true, required_unless_present_any = ["merge", "inputs"], value_name = "CMD")]
     command: Vec<OsString>,
@@ -74,7 +87,7 @@ enum Reader {
 const MAKE: &str = "to count a run: `tdtool pgo -o FILE -- COMMAND`; to record branches: \
                     `tdtool record --branches -o FILE -- COMMAND`, or perf record -b";
 
-pub fn run(args: &PgoArgs) -> Result<ExitCode> {
+pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     let files = [&args.inputs[..], &args.merge[..]].concat();
     if args.reader == Reader::Counts && !files.is_empty() {
         return Err(Error::usage("--for counts is of one run")
@@ -95,6 +108,20 @@ pub fn run(args: &PgoArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     inputs.only_counts()?;
+    if args.attempt.is_given() {
+        if args.reader != Reader::Bolt {
+            return Err(Error::usage("--try compares what llvm-bolt makes")
+                .hint("leave out --for, or make a profile with it without --try"));
+        }
+        let asked = Asked {
+            command: &args.command,
+            module: args.module.clone(),
+            merged: inputs.counts,
+            targets: args.targets,
+            output: &args.output,
+        };
+        return args.attempt.run(global, asked);
+    }
     let mut counts = inputs.counts;
     let stdout = pmu::Stdout::beside(is_stdout(&args.output));
     let command = Command { argv: args.command.clone(), stdout, ..Command::default() };
@@ -243,13 +270,7 @@ fn bolt(profile: &Path, document: &Pgo) {
             "the program has no relocations: BOLT keeps its functions in their order; link it with -Wl,-q",
         );
     }
-    let mut words: Vec<OsString> = vec![installed("llvm-bolt").into(), (&document.module).into()];
-    words.extend(["-o".into(), joined(&document.module, ".bolt"), "-p".into(), profile.into()]);
-    words.extend(BOLT.iter().map(OsString::from));
-    if document.has_relocations {
-        words.extend(MOVED.iter().map(OsString::from));
-    }
-    message::remedy(&format!("`{}`", quoted(&words)));
+    message::remedy(&keeping(profile, document));
 }
 
 /// Whether a compiler finds the code of the program; else says how it would.
@@ -311,27 +332,7 @@ fn profgen(profile: &Path, document: &Pgo) {
     clang(Path::new(&made));
 }
 
-/// Options of llvm-bolt for such a profile.
-const BOLT: [&str; 4] = ["-pa", "-reorder-blocks=ext-tsp", "-split-functions", "-split-all-cold"];
-/// Further ones if functions can be moved.
-const MOVED: [&str; 2] = ["-reorder-functions=cdsort", "-icf=1"];
-
 /// The name of a tool of LLVM as it is installed here, or would be.
 fn installed(name: &str) -> String {
     found(name).unwrap_or_else(|| name.to_owned())
-}
-
-/// The name of a tool of LLVM as it is installed here: with the highest version if it has one.
-fn found(name: &str) -> Option<String> {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
-    if folders.iter().any(|folder| folder.join(name).is_file()) {
-        return Some(name.to_owned());
-    }
-    let versions = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let version = |file: std::fs::DirEntry| {
-        let file = file.file_name();
-        file.to_str()?.strip_prefix(name)?.strip_prefix('-')?.parse::<u32>().ok()
-    };
-    Some(format!("{name}-{}", versions.filter_map(version).max()?))
 }

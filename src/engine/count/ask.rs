@@ -7,7 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use pmu::Command;
 use pmu::perf::cannot_start;
 use probe::count::Wanted;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -116,6 +116,7 @@ fn link(pid: i32) -> Result<PathBuf> {
 /// It cannot, as execvp(3) reports it.
 pub(crate) fn program(command: &Command) -> Result<PathBuf> {
     let name = command.argv.first().cloned().unwrap_or_default();
+    let name = command.file.clone().map_or(name, OsString::from);
     let check = |path: &Path| match path.is_dir() {
         true => Err(Errno::EACCES),
         false => access(path, AccessFlags::X_OK),

@@ -11,16 +11,23 @@
 //! | `clusters` | the machine blocks of each function in a new order |
 //! | `profgen` | llvm-profgen, which makes profiles for compilers |
 //! | `order` | functions near those that call them |
+//! | [`bolt`] | llvm-bolt: its command, a copy that it optimises |
+//! | [`trial`] | the program against that copy |
+//! | `same`, `executed` | whether both do the same; the code that each executed |
 
+pub mod bolt;
 mod clusters;
 mod code;
 mod counted;
+mod executed;
 mod inputs;
 mod order;
 mod profgen;
 mod recorded;
+mod same;
 mod solved;
 mod targets;
+pub mod trial;
 
 use code::Code;
 use counted::Counted;

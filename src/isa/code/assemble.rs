@@ -6,8 +6,8 @@
 use super::{directives, pasted};
 use object::{Object as _, ObjectSection as _};
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::process::{Command, Stdio};
+use tma::temporary::TemporaryFolder;
 use tma::{Error, Result};
 
 /// Assembly syntax.
@@ -109,8 +109,8 @@ fn hinted(error: Error, syntax: Syntax) -> Error {
 /// as "`unit` N", where N counts from 1 after the syntax directive.
 pub(super) fn run(source: &str, unit: &str) -> Result<Vec<u8>> {
     let failed = |cause: String| Error::failed("cannot assemble the block").because(cause);
-    let folder = TemporaryDirectory::new().map_err(|e| failed(e.to_string()))?;
-    let out = folder.0.join("block.o");
+    let folder = TemporaryFolder::new().map_err(|e| failed(e.to_string()))?;
+    let out = folder.path().join("block.o");
     let mut child = Command::new("as")
         .args(["--64", "-o"])
         .arg(&out)
@@ -152,32 +152,6 @@ fn messages(text: &str, unit: &str) -> String {
         0 => text.trim().to_owned(),
         all if all <= MAX_MESSAGES + 1 => lines.join("\n"),
         all => format!("{}\nand {} more", lines[..MAX_MESSAGES].join("\n"), all - MAX_MESSAGES),
-    }
-}
-
-/// A private directory that is removed on drop. The assembler unlinks its output file before it
-/// writes a new one, so in a shared directory another process could take the name in between.
-struct TemporaryDirectory(std::path::PathBuf);
-
-impl TemporaryDirectory {
-    /// Creates a directory that only this user can write to.
-    fn new() -> std::io::Result<Self> {
-        let folder = std::env::temp_dir();
-        for attempt in 0..1000u32 {
-            let path = folder.join(format!("tdtool-{}-{attempt}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Err(std::io::Error::other("found no unused name for a temporary directory"))
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

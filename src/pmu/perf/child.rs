@@ -72,6 +72,9 @@ impl Child {
             command.argv.iter().map(|a| CString::new(a.as_bytes())).collect();
         let argv =
             argv.map_err(|_| Error::usage("an argument of the command contains a zero byte"))?;
+        let file = command.file.as_deref().map(Path::as_os_str).unwrap_or(&name);
+        let file = CString::new(file.as_bytes())
+            .map_err(|_| Error::usage("the path of the program contains a zero byte"))?;
         let mut pointers: Vec<*const libc::c_char> = argv.iter().map(|a| a.as_ptr()).collect();
         pointers.push(std::ptr::null());
         let stdin = command.stdin.as_ref().map(Input::next).transpose()?.flatten();
@@ -88,6 +91,7 @@ impl Child {
             mask_of_command.remove(own);
         }
         let plan = Plan {
+            file: file.as_ptr(),
             argv: &pointers,
             wait: wait.as_raw_fd(),
             go: go.as_raw_fd(),
@@ -95,6 +99,7 @@ impl Child {
             stdin: stdin.as_ref().map(AsRawFd::as_raw_fd),
             stdout: match (command.stdout, &dropped) {
                 (Stdout::Stderr, _) => libc::STDERR_FILENO,
+                (Stdout::Into(file), _) => file,
                 (_, Some(into)) => into.as_raw_fd(),
                 (_, None) => libc::STDOUT_FILENO,
             },
@@ -235,6 +240,8 @@ fn is_ignored(action: &SigAction) -> bool {
 
 /// Data that the child needs, prepared before the fork.
 struct Plan<'a> {
+    /// The program: `argv`'s first word, or a file in its place.
+    file: *const libc::c_char,
     argv: &'a [*const libc::c_char],
     wait: RawFd,
     go: RawFd,
@@ -283,7 +290,7 @@ fn become_command(plan: &Plan<'_>) -> ! {
             libc::dup2(stdin, libc::STDIN_FILENO);
         }
         libc::dup2(plan.stdout, libc::STDOUT_FILENO);
-        libc::execvp(plan.argv[0], plan.argv.as_ptr());
+        libc::execvp(plan.file, plan.argv.as_ptr());
         let errno = *libc::__errno_location();
         libc::write(plan.report, (&raw const errno).cast(), size_of::<libc::c_int>());
         libc::_exit(if errno == libc::ENOENT { 127 } else { 126 })

@@ -5,7 +5,7 @@ use super::no_code::{NoCode, foreign};
 use super::unwind::landing_pads;
 use isa::elf::Segment;
 use isa::flow::Image;
-use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC};
+use object::elf::{DT_FLAGS, DT_FLAGS_1, DT_TEXTREL, DynamicTag, ET_EXEC};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{
     Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// `DF_TEXTREL` (ELF gABI, dynamic section).
 const DF_TEXTREL: u64 = 4;
+/// `DF_1_PIE` (glibc, elf.h).
+const DF_1_PIE: u64 = 0x0800_0000;
 
 /// An ELF file whose code is probed. Addresses are p_vaddr.
 pub struct Module {
@@ -24,6 +26,8 @@ pub struct Module {
     pub image: Image<Arc<Vec<u8>>>,
     /// It is not position-independent: loaded at its own addresses.
     pub is_fixed: bool,
+    /// It is a program, which no other one can load as a library.
+    pub is_program: bool,
     /// It has the relocations of its code (`ld -q`).
     pub has_relocations: bool,
     /// It has line numbers (DWARF).
@@ -71,6 +75,7 @@ impl Module {
         let has = |name: &str| general.section_by_name(name).is_some_and(|s| s.size() > 0);
         Ok(Self {
             is_fixed,
+            is_program: is_fixed || has_flag(&elf, DT_FLAGS_1, DF_1_PIE),
             has_relocations: has(".rela.text"),
             has_lines: has(".debug_line"),
             image,
@@ -110,12 +115,19 @@ impl Module {
 }
 
 fn has_text_relocations(elf: &ElfFile64<'_, Endianness>) -> bool {
+    dynamic(elf).any(|(tag, _)| tag == DT_TEXTREL) || has_flag(elf, DT_FLAGS, DF_TEXTREL)
+}
+
+fn has_flag(elf: &ElfFile64<'_, Endianness>, tag: DynamicTag, flag: u64) -> bool {
+    dynamic(elf).any(|(own, value)| own == tag && value & flag != 0)
+}
+
+/// Its dynamic section: tags with their values.
+fn dynamic(elf: &ElfFile64<'_, Endianness>) -> impl Iterator<Item = (DynamicTag, u64)> {
     let endian = elf.endian();
     let headers = elf.elf_program_headers().iter();
-    let entries = headers.filter_map(|h| h.dynamic(endian, elf.data()).ok().flatten()).flatten();
-    entries
-        .map(|entry| (entry.d_tag.get(endian), entry.d_val.get(endian)))
-        .any(|(tag, value)| tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL != 0))
+    let entries = headers.filter_map(move |h| h.dynamic(endian, elf.data()).ok().flatten());
+    entries.flatten().map(move |entry| (entry.d_tag.get(endian), entry.d_val.get(endian)))
 }
 
 /// Addresses that the loader writes into data, as in tables of labels and functions.

@@ -169,7 +169,12 @@ fn in_parallel<T: Sync, R: Send>(all: &[T], with: impl Fn(&T) -> R + Sync) -> Ve
 fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, NoCode> {
     let module = Module::read(path)?;
     let image = Image::new(path)?;
-    let start = ranges.first().ok_or(NoCode::Lengths)?.start;
+    let last = ranges.last().ok_or(NoCode::Lengths)?;
+    // Loaders map segments in order of address: where the last one with functions is, all are.
+    let executable = module.executable().filter(|(start, _)| *start <= last.start).last();
+    let (segment, _) = executable.ok_or(NoCode::FirstOutside)?;
+    let own = &ranges[ranges.partition_point(|range| range.start < segment)..];
+    let start = own.first().unwrap_or(last).start;
     let offset = module.offset(start).ok_or(NoCode::FirstOutside)?;
     Ok(Opened { module, image, anchor: (start, offset) })
 }

@@ -18,6 +18,7 @@
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | [`prefetch`], [`applied`] | prefetch advice, `tdtool.prefetch/1`, and plans of it; what came of it in the source |
 //! | [`pgo`] | a profile for optimisers, `tdtool.pgo/1` |
+//! | [`trial`] | a program against its optimised copy, `tdtool.pgo-try/1` |
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`block`] | measured blocks with predictions, compared, as judges of cost models; functions to choose from |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1`; unmodelled instructions of a batch |
@@ -59,6 +60,7 @@ pub mod report_file;
 pub mod report_parts;
 pub mod series;
 pub mod tables;
+pub mod trial;
 pub mod wall_time;
 #[cfg(test)]
 mod words;

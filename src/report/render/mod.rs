@@ -13,6 +13,7 @@
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice; plans of prefetches as input of other tools |
 //! | `prefetch_applied` | prefetches that were put into the source |
 //! | [`pgo`], `aggregated` | profiles for optimisers, also of recorded branches |
+//! | [`trial`] | a program against its optimised copy |
 //! | [`regions`] | regions and their trees |
 //! | [`tables`] | event tables; node values for counts from a file |
 //! | [`doctor`] | what this machine can measure; which processor it is |
@@ -44,5 +45,6 @@ pub mod recorded_loads;
 pub mod regions;
 pub mod report;
 pub mod tables;
+pub mod trial;
 pub mod width;
 pub mod workload;
