@@ -109,7 +109,10 @@ fn what_gains_is_kept_in_the_source_or_in_a_patch() {
         let more = [&more[..], &["--rounds", "6"]].concat();
         let Some((_, row)) = applied(&folder, &build, &more) else { return };
         assert_eq!(row["kept"], true, "{row}");
-        assert!(row["confirmed"]["time"]["ratio"].as_f64().is_some_and(|ratio| ratio < 0.8), "{row}");
+        assert!(
+            row["confirmed"]["time"]["ratio"].as_f64().is_some_and(|ratio| ratio < 0.8),
+            "{row}"
+        );
         if let Some(patch) = patch {
             assert_eq!(folder.read("program.c"), SOURCE);
             if !available("patch") {

@@ -129,20 +129,27 @@ fn a_library_is_tried_by_a_preloaded_copy() {
     assert!(a > 16_000_000 && a.abs_diff(b) < 1000 && less < taken, "{document}");
 }
 
-/// The same program cannot be faster than it is.
+/// The same program cannot be faster than it is: chance makes it so in one of twenty.
 #[test]
 fn a_copy_that_is_the_same_is_not_called_faster() {
     let _alone = alone();
     let Some((folder, program)) = with_bolt(r#"cp "$1" "$3""#) else { return };
     let words = ["--rounds", "10", "--format", "json", "--", text(&program), "40000000"];
-    let ran = tries(Some(&folder), &words);
-    if is_untraced(&ran) {
-        return;
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        let ran = tries(Some(&folder), &words);
+        if is_untraced(&ran) {
+            return;
+        }
+        let document = ran.succeeded().json();
+        assert_eq!(document["exit"]["status"], 3);
+        assert_eq!(document["is_same_input"], true);
+        found.push(document["change"].clone());
+        if found.iter().any(|change| change["verdict"] != "faster") {
+            return;
+        }
     }
-    let document = ran.succeeded().json();
-    assert_ne!(document["change"]["verdict"], "faster", "{document}");
-    assert_eq!(document["exit"]["status"], 3);
-    assert_eq!(document["is_same_input"], true);
+    panic!("{found:?}");
 }
 
 #[test]

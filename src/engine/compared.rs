@@ -172,7 +172,8 @@ impl Runs {
     /// A count of software, by its id, of both in each round.
     pub fn paired(&self, id: &str) -> Option<Paired> {
         let of = |report: &Report| report.software.get(id).copied().flatten().unwrap_or(0.0);
-        let [first, second] = self.reports.each_ref().map(|all| all.iter().map(of).collect::<Vec<_>>());
+        let [first, second] =
+            self.reports.each_ref().map(|all| all.iter().map(of).collect::<Vec<_>>());
         Paired::of(&first, &second)
     }
 }

@@ -5,7 +5,7 @@ use super::Profile;
 use super::bolt::{installed, optimised, suitable};
 use super::executed::executed;
 use super::same::{Same, same};
-use crate::compared::{self, InterleavedAsk, Runs};
+use crate::compared::{self, InterleavedAsk, Runs, Turn};
 use crate::count::ask::program;
 use crate::count::{CountAsk, counted};
 use crate::steps::{Callback, Step};
@@ -16,9 +16,9 @@ use pmu::{Command, Stdout};
 use report::documents::count::Count;
 use report::documents::diff::judge::control;
 use report::documents::diff::runs::mean;
-use report::documents::diff::{Diff, DiffRow, Judgement, diff};
+use report::documents::diff::{Diff, diff};
 use report::documents::pgo::Pgo;
-use report::documents::trial::{Change, Executed, LEAST, SCHEMA, Time, Trial, Verdict};
+use report::documents::trial::{Change, Executed, SCHEMA, Time, Trial, Verdict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tma::tables::Library;
@@ -119,7 +119,7 @@ impl Trying<'_> {
             false => [&module, &copy].map(|file| preloaded(&command, file)),
         };
         self.step(3, "output of both", true);
-        let run = |both, runs| self.run(both, runs, &mut |_, _| {});
+        let run = |both, runs| self.run(both, runs, &mut |_| Ok(()));
         let same = same(&both, folder.path(), run)?;
         if same.seconds < SHORTEST {
             return Err(too_short(same.seconds).into());
@@ -137,7 +137,7 @@ impl Trying<'_> {
             }
             Err(other) => return Err(other),
         };
-        let compared = self.timed(&both, &same)?;
+        let (change, compared) = self.timed(&both, &same)?;
         let trial = Trial {
             schema: SCHEMA.to_owned(),
             module: trained.document.module.clone(),
@@ -147,7 +147,7 @@ impl Trying<'_> {
             optimiser: tool,
             output: same.bytes,
             exit: same.exit,
-            change: clearest(&compared),
+            change,
             compared,
             code,
             notes,
@@ -211,9 +211,11 @@ impl Trying<'_> {
     }
 
     /// The timed runs.
-    fn timed(&self, both: &[Command; 2], same: &Same) -> std::result::Result<Diff, Stop> {
-        let progress =
-            &mut |number: u32, of: u32| self.step(STEPS, &format!("run {number} of {of}"), true);
+    fn timed(&self, both: &[Command; 2], same: &Same) -> std::result::Result<(Change, Diff), Stop> {
+        let progress = &mut |Turn { number, of, .. }: Turn| {
+            self.step(STEPS, &format!("run {number} of {of}"), true);
+            Ok(())
+        };
         let runs = self.run(both.clone(), self.ask.rounds, progress)?;
         let ends = runs.reports.iter().flatten().map(|report| report.exit);
         if ends.into_iter().any(|exit| exit != same.exit) {
@@ -227,7 +229,7 @@ impl Trying<'_> {
         b.subject.clear();
         let mut compared = diff("program", &a, "optimised copy", &b);
         control(&mut compared, [a.repeats as usize, b.repeats as usize]);
-        Ok(compared)
+        Ok((clearest(&runs), compared))
     }
 
     /// Runs both in turns.
@@ -235,7 +237,7 @@ impl Trying<'_> {
         &self,
         both: [Command; 2],
         runs: u32,
-        progress: &mut dyn FnMut(u32, u32),
+        progress: &mut dyn FnMut(Turn) -> Result<()>,
     ) -> std::result::Result<Runs, Stop> {
         let live = |command: Command| {
             let command = Some(command.run_again());
@@ -260,27 +262,11 @@ struct Trained {
 }
 
 /// The change of wall time; where that is not clear, as on a busy machine, that of processor time if it is.
-fn clearest(compared: &Diff) -> Change {
-    let row = |time: Time| compared.software.iter().find(|row| row.id == time.id());
-    let found = |time: Time| row(time).map_or_else(Change::default, |row| changed(time, row));
-    let [wall, processor] = [Time::Wall, Time::Processor].map(found);
+fn clearest(runs: &Runs) -> Change {
+    let [wall, processor] =
+        [Time::Wall, Time::Processor].map(|time| Change::of(time, runs.paired(time.id())));
     let is_clear = |of: &Change| matches!(of.verdict, Verdict::Faster | Verdict::Slower);
     if !is_clear(&wall) && is_clear(&processor) { processor } else { wall }
-}
-
-/// The change of a time.
-fn changed(time: Time, row: &DiffRow) -> Change {
-    let percent = |value: Option<f64>| Some(100.0 * value? / row.a.filter(|a| *a > 0.0)?);
-    let (percent, margin) = (percent(row.difference), percent(row.margin));
-    let is_small = percent.is_none_or(|change| change.abs() < LEAST);
-    let verdict = match row.judgement {
-        Judgement::More | Judgement::Less if is_small => Verdict::TooSmall,
-        Judgement::Less => Verdict::Faster,
-        Judgement::More => Verdict::Slower,
-        Judgement::Same => Verdict::WithinNoise,
-        _ => Verdict::Unknown,
-    };
-    Change { time, percent, margin, verdict }
 }
 
 /// The command with a library in place of the one of its name: by LD_PRELOAD, before those that are there (ld.so(8)).
@@ -313,30 +299,4 @@ fn not_used(module: &Path) -> Error {
     Error::failed(format!("the command executes nothing of {}", module.display()))
         .because("the copy of a library takes the place of one with its name (LD_PRELOAD)")
         .hint("it must be linked, with a name of its own (-Wl,-soname), not opened by its path")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use report::documents::diff::Side;
-
-    /// By hand: of 100 ms, margins are √2 of the errors.
-    #[test]
-    fn a_gain_is_beyond_the_noise_and_not_tiny() {
-        let of = |b: f64, error: f64| {
-            let side =
-                |value: f64| Side { value: Some(value), error: Some(error), ..Side::default() };
-            let row = DiffRow::of(&side(100.0), Some(&side(100.0)), Some(&side(b)));
-            changed(Time::Wall, &row).verdict
-        };
-        assert_eq!(of(95.0, 1.0), Verdict::Faster);
-        assert_eq!(of(105.0, 1.0), Verdict::Slower);
-        assert_eq!(of(95.0, 4.0), Verdict::WithinNoise);
-        assert_eq!(of(99.5, 0.1), Verdict::TooSmall);
-        let lone = Side { value: Some(1.0), ..Side::default() };
-        assert_eq!(
-            changed(Time::Wall, &DiffRow::of(&lone, Some(&lone), None)).verdict,
-            Verdict::Unknown
-        );
-    }
 }

@@ -2,13 +2,14 @@
 
 use super::command::Exit;
 use super::diff::Diff;
+use super::diff::paired::Paired;
 use serde::{Deserialize, Serialize};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.pgo-try/1";
 
-/// A change of time below this is not called one, in percent: where code and stack lie in memory changes as much.
-pub const LEAST: f64 = 1.0;
+/// A change of time below this is not called one, relative: where code and stack lie in memory changes as much.
+pub const LEAST: f64 = 0.01;
 
 /// The comparison. A is the program, B the optimised copy.
 #[derive(Debug, Clone, Serialize)]
@@ -65,12 +66,26 @@ impl Time {
 pub struct Change {
     /// Which time.
     pub time: Time,
-    /// In percent of A's.
-    pub percent: Option<f64>,
-    /// Half width of its 95 % interval.
-    pub margin: Option<f64>,
+    /// B's as a multiple of A's, round by round.
+    #[serde(flatten)]
+    pub paired: Option<Paired>,
     /// What that comes to.
     pub verdict: Verdict,
+}
+
+impl Change {
+    /// The verdict on a time.
+    pub fn of(time: Time, paired: Option<Paired>) -> Self {
+        let verdict = match paired {
+            None => Verdict::Unknown,
+            Some(Paired { interval: None, .. }) => Verdict::TooFew,
+            Some(of) if !of.is_clear() => Verdict::WithinNoise,
+            Some(of) if (of.ratio - 1.0).abs() < LEAST => Verdict::TooSmall,
+            Some(of) if of.ratio < 1.0 => Verdict::Faster,
+            Some(_) => Verdict::Slower,
+        };
+        Self { time, paired, verdict }
+    }
 }
 
 /// What a change comes to.
@@ -85,6 +100,8 @@ pub enum Verdict {
     WithinNoise,
     /// It is beyond that, but less than [`LEAST`].
     TooSmall,
+    /// Too few rounds to tell.
+    TooFew,
     /// There are no times.
     #[default]
     Unknown,
@@ -111,4 +128,22 @@ pub struct Executed {
     pub unknown: usize,
     /// Share of the taken jumps and calls whose counts are fitted or sampled.
     pub fitted: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_beyond_the_noise_and_not_tiny() {
+        let of = |ratio: f64, interval| {
+            Change::of(Time::Wall, Some(Paired { rounds: 10, ratio, interval })).verdict
+        };
+        assert_eq!(of(0.95, Some((0.94, 0.97))), Verdict::Faster);
+        assert_eq!(of(1.05, Some((1.04, 1.06))), Verdict::Slower);
+        assert_eq!(of(0.95, Some((0.9, 1.01))), Verdict::WithinNoise);
+        assert_eq!(of(0.995, Some((0.994, 0.996))), Verdict::TooSmall);
+        assert_eq!(of(0.5, None), Verdict::TooFew);
+        assert_eq!(Change::of(Time::Wall, None).verdict, Verdict::Unknown);
+    }
 }

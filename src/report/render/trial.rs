@@ -9,33 +9,30 @@ use std::fmt::Write as _;
 
 /// The verdict, what it rests on, times and counts of both, and the code that they executed.
 pub fn text(trial: &Trial, ascii: bool, page: Page) -> String {
-    let mut out = page.fitted(format!("{}\n{}", verdict(trial, ascii), basis(trial)));
+    let mut out = page.fitted(format!("{}\n{}", verdict(trial), basis(trial)));
     out += &diff::render(&trial.compared, ascii, false, page);
     out += &page.fitted(trial.code.as_ref().map_or_else(String::new, executed));
     out
 }
 
-/// `faster: the optimised copy takes 8.3 % ±1.2 less time`.
-fn verdict(trial: &Trial, ascii: bool) -> String {
-    let plus_minus = if ascii { "+-" } else { "±" };
+/// `faster: the optimised copy takes 8.3 % (7.1 to 9.4) less time`.
+fn verdict(trial: &Trial) -> String {
     let change = &trial.change;
-    let amount = match (change.percent, change.margin) {
-        (Some(percent), Some(margin)) => format!("{:.1} % {plus_minus}{margin:.1}", percent.abs()),
-        _ => String::new(),
-    };
+    let amount = change.paired.map_or_else(String::new, |of| format::change(&of));
     let (time, beside) = match change.time {
         Time::Wall => ("time", ""),
         Time::Processor => ("processor time", "; that of wall time is not clear"),
     };
+    let takes = format!("the optimised copy takes {amount} {time}{beside}");
     match change.verdict {
-        Verdict::Faster => format!("faster: the optimised copy takes {amount} less {time}{beside}"),
-        Verdict::Slower => {
-            format!("no gain: the optimised copy takes {amount} more {time}{beside}")
+        Verdict::Faster => format!("faster: {takes}"),
+        Verdict::Slower => format!("no gain: {takes}"),
+        Verdict::WithinNoise => format!("no gain: {takes}, within the noise"),
+        Verdict::TooSmall => {
+            let least = 100.0 * LEAST;
+            format!("no gain: {takes}; below {least} % it may be where code and stack lie")
         }
-        Verdict::WithinNoise => format!("no gain: times differ by {amount}, within the noise"),
-        Verdict::TooSmall => format!(
-            "no gain: times differ by {amount}; below {LEAST} % it may be where code and stack lie"
-        ),
+        Verdict::TooFew => format!("not known: {takes}; less than 6 rounds tell no error"),
         Verdict::Unknown => "not known: the runs have no times".to_owned(),
     }
 }
