@@ -292,8 +292,7 @@ pub fn markdown() -> String {
         }
         if !known.is_empty() {
             out += introduced;
-            let names: Vec<String> =
-                known.iter().map(|b| format!("{} {}", keys(b), b.name())).collect();
+            let names: Vec<String> = known.iter().map(|binding| binding.name()).collect();
             let _ = writeln!(out, "{}.", names.join(", "));
         }
     }
