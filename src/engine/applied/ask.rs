@@ -55,5 +55,6 @@ pub fn build(ask: &ApplyAsk<'_>) -> Result<Option<i32>> {
         (None, Some(Exit::Status(status))) => format!("its exit status is {status}"),
         (None, Some(Exit::Signal(signal))) => format!("signal {signal} killed it"),
     };
-    Err(Error::failed("the build failed").because(how))
+    let hint = format!("run it here until it succeeds: `{}`", tma::shell::quoted(&ask.build.typed));
+    Err(Error::failed("the build failed").because(how).hint(hint))
 }

@@ -19,7 +19,7 @@
 //! | [`doctor`] | what this machine can measure; which processor it is |
 //! | [`workload`] | built-in programs |
 //! | [`functions`] | functions of a program; blocks of a function |
-//! | [`csv`], [`json`], [`formats`] | formats that several share |
+//! | [`csv`], [`json`], [`formats`], `paired` | formats that several share |
 //! | [`width`] | tables and text as wide as the terminal |
 
 mod aggregated;
@@ -37,6 +37,7 @@ pub mod json;
 pub mod microbench;
 pub mod over_time;
 pub mod page;
+mod paired;
 pub mod pgo;
 pub mod prefetch;
 mod prefetch_applied;

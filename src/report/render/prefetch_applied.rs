@@ -1,7 +1,8 @@
 //! Prefetches that were put into the source and measured, as text.
 
 use crate::documents::applied::{AppliedRow, TriedRow};
-use crate::format::{change, several, source};
+use crate::format::{several, source};
+use crate::render::paired::change;
 use std::fmt::Write as _;
 
 /// What was tried at each place, and what is kept.

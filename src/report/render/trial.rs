@@ -3,8 +3,8 @@
 use crate::documents::diff::{DiffRow, Judgement};
 use crate::documents::trial::{Executed, LEAST, Time, Trial, Verdict};
 use crate::format::{self, command};
-use crate::render::diff;
 use crate::render::width::Page;
+use crate::render::{diff, paired};
 use std::fmt::Write as _;
 
 /// The verdict, what it rests on, times and counts of both, and the code that they executed.
@@ -18,7 +18,7 @@ pub fn text(trial: &Trial, ascii: bool, page: Page) -> String {
 /// `faster: the optimised copy takes 8.3 % (7.1 to 9.4) less time`.
 fn verdict(trial: &Trial) -> String {
     let change = &trial.change;
-    let amount = change.paired.map_or_else(String::new, |of| format::change(&of));
+    let amount = change.paired.map_or_else(String::new, |of| paired::change(&of));
     let (time, beside) = match change.time {
         Time::Wall => ("time", ""),
         Time::Processor => ("processor time", "; that of wall time is not clear"),
