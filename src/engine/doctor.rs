@@ -199,7 +199,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
     let cause = "other processes affect samples and wall times; block measurements wait for an \
                  idle core or end unstable";
     let remedy =
-        "stop other processes, or let blocks wait longer: `tdtool block --budget 30000 BYTES`";
+        "stop other processes, or let blocks wait longer: `tdtool block --budget 30000 4801d8`";
     let (cause, remedy) = (Some(cause.to_owned()), Some(remedy.to_owned()));
     Finding { cause, remedy, ..Finding::new("load", Level::Limited, what) }
 }

@@ -54,10 +54,10 @@ pub(crate) fn whole(all: &[Evidence]) -> Interval {
     Interval::relative(time.value, relative(time).max(least))
 }
 
-/// Cycles that the retired µops of all take, as far as they are counted.
-pub(crate) fn retired(all: &[Evidence]) -> Interval {
-    let own = all.iter().filter_map(|one| believable(one).retiring.ok());
-    own.fold(Interval::default(), Interval::plus_alike)
+/// The share of so many cycles that the retired µops of all take, as far as they are known.
+pub(crate) fn retired(all: &[Evidence], cycles: f64) -> Interval {
+    let known = all.iter().filter(|one| one.retiring.is_ok()).map(believable);
+    Known::of(&known.collect::<Vec<_>>(), Interval::exact(cycles)).retiring
 }
 
 fn of_known(all: &[Evidence]) -> Parts {

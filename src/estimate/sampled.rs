@@ -36,7 +36,7 @@ impl Retired {
         }
         let error = time.error() / time.value;
         let sampling = (error.powi(2) - common.powi(2)).max(0.0).sqrt();
-        Self { share: retired(all).times(1.0 / time.value), sampling, common }
+        Self { share: retired(all, time.value), sampling, common }
     }
 
     /// Of several pieces with their shares of the time: a piece with too many samples leaves others too few, so that
@@ -150,6 +150,19 @@ mod tests {
         let piece = Sampled::divided(&[evidence(0.2)], 0.04);
         let sum = Sampled::sum(vec![piece; 100].iter().map(|one| (1.0, one)));
         assert!((sum.of(Retiring).interval().below() - 0.022).abs() < 0.001, "{sum:?}");
+    }
+
+    /// By hand: 10 cycles by the table, 20 to 40 in isolation, all of it slots: 30 % ± 10.
+    #[test]
+    fn slots_that_the_table_lacks_keep_the_error_of_their_measurement() {
+        let alone = Isolated {
+            bound: BoundBy::IssueWidth,
+            ..isolated(Interval::relative(30.0, 1.0 / 3.0))
+        };
+        let retiring = Ok(Interval::exact(10.0));
+        let piece = Evidence { retiring, isolated: Ok(alone), ..evidence(0.0) };
+        let sum = Sampled::sum([(1.0, &Sampled::divided(&[piece], 0.0))].into_iter());
+        assert!((sum.of(Retiring).low - 0.2).abs() < 0.01, "{sum:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/time.h>
+#include <time.h>
 static volatile int signals;
 static void count(int signal) { (void)signal; signals = 1; }
 __attribute__((noipa)) long run(long n, unsigned x) {
@@ -31,9 +31,11 @@ __attribute__((noipa)) long run(long n, unsigned x) {
     return all;
 }
 int main(int count_, char **arguments) {
-    struct itimerval often = {{0, 3000}, {0, 3000}};
-    signal(SIGALRM, count);
-    if (count_ > 2) setitimer(ITIMER_REAL, &often, 0);
+    struct itimerspec often = {{0, 3000000}, {0, 3000000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGWINCH};
+    timer_t timer;
+    signal(SIGWINCH, count);
+    if (count_ > 2 && !timer_create(CLOCK_MONOTONIC, &event, &timer)) timer_settime(timer, 0, &often, 0);
     return run(atol(arguments[1]), 1) % 64 + 64 * signals;
 }
 "#;

@@ -296,12 +296,12 @@ fn autofdo(profile: &Path, document: &Pgo) {
         joined("--out=", &made),
         "--format=text".into(),
     ];
-    message::remedy(&format!("`{}`, for gcc with create_gcov and --gcov", quoted(&words)));
+    message::note(
+        "Debian's create_llvm_prof reads DWARF 4 only, else it writes nothing: build with -gdwarf-4",
+    );
+    message::remedy(&format!("`{}`", quoted(&words)));
     let compiler = [installed("clang").into(), joined("-fprofile-sample-use=", made)];
-    message::remedy(&format!(
-        "then compile with `{}`, or -fauto-profile of gcc",
-        quoted(&compiler)
-    ));
+    message::remedy(&format!("then compile with `{}`", quoted(&compiler)));
 }
 
 /// Options by which a compiler finds code again.

@@ -13,6 +13,7 @@ use engine::topdown::{Ask, LiveAsk};
 use pmu::Command;
 use report::documents::count::Count;
 use report::documents::pgo::Pgo;
+use report::documents::trial::Verdict;
 use report::files::{is_stdout, write_whole};
 use report::render::{json, pgo, trial};
 use std::ffi::OsString;
@@ -108,14 +109,19 @@ impl TryArgs {
         };
         print(&text)?;
         document.notes.iter().for_each(|text| message::note(text));
+        let is_faster = document.change.verdict == Verdict::Faster;
         if asked.output == Path::new(NOWHERE) {
-            message::remedy(
-                "to keep it: -o FILE keeps the profile, and prints the command of llvm-bolt",
-            );
+            if is_faster {
+                message::remedy(
+                    "to keep it: -o FILE keeps the profile, and prints the command of llvm-bolt",
+                );
+            }
         } else {
             write_whole(asked.output, pgo::bolt(&profile).as_bytes(), &[], "--output")?;
             let command = keeping(asked.output, &profile);
-            message::remedy(&format!("to keep the optimised program: {command}"));
+            if is_faster {
+                message::remedy(&format!("to keep the optimised program: {command}"));
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -121,6 +121,11 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Json => json::pretty(&document)?,
         Format::Csv => prefetch::csv(&document),
     })?;
+    let is_advised = document.advice.iter().any(|row| row.refused.is_none());
+    if is_advised && args.is_beside() && !args.applying.apply {
+        let words = tma::shell::quoted(&args.command);
+        message::remedy(&format!("to try it: `tdtool prefetch --apply --build 'make' -- {words}`"));
+    }
     Ok(exit_code(code))
 }
 

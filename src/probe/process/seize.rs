@@ -170,11 +170,21 @@ pub fn pointer(tid: i32) -> Option<u64> {
     u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()
 }
 
-/// Whether a thread may be in a signal handler, which returns to code that was interrupted: it blocks a signal that is
+/// Signals by which programs take a processor from their own threads, as Go does, and go on with interrupted code long
+/// after the handler: timers, SIGURG, SIGIO, SIGUSR1 and SIGUSR2, real-time signals but glibc's own two.
+const SWITCHING: u64 =
+    bit(10) | bit(12) | bit(14) | bit(23) | bit(26) | bit(27) | bit(29) | !0 << 33;
+
+/// The bit of a signal in a mask of proc_pid_status(5).
+const fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Whether a thread may return to code that a signal interrupted: it catches one of [`SWITCHING`], or blocks one that is
 /// caught, as during its handler (unless that has SA_NODEFER).
 pub fn handles(tid: i32) -> bool {
     let masks = signals(tid, "SigBlk:").zip(signals(tid, "SigCgt:"));
-    masks.is_none_or(|(blocked, caught)| blocked & caught != 0)
+    masks.is_none_or(|(blocked, caught)| caught & (blocked | SWITCHING) != 0)
 }
 
 /// `KCMP_VM` (linux/kcmp.h).

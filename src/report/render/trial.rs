@@ -15,7 +15,7 @@ pub fn text(trial: &Trial, ascii: bool, page: Page) -> String {
     out
 }
 
-/// `faster: the optimised copy takes 8.3 % (7.1 to 9.4) less time`.
+/// `faster: in the median of 10 rounds the optimised copy takes 8.3 % (7.1 to 9.4) less time`.
 fn verdict(trial: &Trial) -> String {
     let change = &trial.change;
     let amount = change.paired.map_or_else(String::new, |of| paired::change(&of));
@@ -23,7 +23,10 @@ fn verdict(trial: &Trial) -> String {
         Time::Wall => ("time", ""),
         Time::Processor => ("processor time", "; that of wall time is not clear"),
     };
-    let takes = format!("the optimised copy takes {amount} {time}{beside}");
+    let rounds = change.paired.map_or(0, |of| of.rounds);
+    let takes = format!(
+        "in the median of {rounds} rounds the optimised copy takes {amount} {time}{beside}"
+    );
     match change.verdict {
         Verdict::Faster => format!("faster: {takes}"),
         Verdict::Slower => format!("no gain: {takes}"),

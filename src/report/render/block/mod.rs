@@ -123,12 +123,14 @@ fn forms(rows: &mut Rows, report: &Measurement) {
         && t.modes.len() > 1
         && report.status == Status::Ok
     {
-        let outside = t.modes.iter().any(|m| m.cycles < t.low || m.cycles > t.high);
-        let why = match outside {
-            true => {
+        let inside = t.modes.iter().filter(|m| t.low <= m.cycles && m.cycles <= t.high).count();
+        let why = match inside {
+            // Of captured executions that differ, the headline is no state.
+            0 => "; the headline is the mean over all executions",
+            all if all == t.modes.len() => "",
+            _ => {
                 "; the headline and its interval are of the fastest that recurs, the others are other states of the same code"
             }
-            false => "",
         };
         rows.plain("  modes: ", format!("{}{why}", modes(t)));
     }
