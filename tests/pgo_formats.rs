@@ -6,6 +6,8 @@ use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{run, tdtool};
 use crate::support::tools::{build, gcc, tool};
+use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 
 /// create_llvm_prof attributes the counts to functions: as many calls and trips. It reads DWARF 4.
@@ -112,4 +114,31 @@ fn blocks_without_numbers_are_refused() {
     let ran = tdtool(["pgo", "--for", "propeller", "-o", "-", &folder.file("profile")]);
     assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("-fbasic-block-address-map"), "{}", ran.stderr);
+    // A command is not even run.
+    let result = folder.file("none");
+    let ran = tdtool(["pgo", "--for", "propeller", "-o", "-", "--", text(&program), &result]);
+    assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("-fbasic-block-address-map"), "{}", ran.stderr);
+    assert!(!Path::new(&result).exists());
+}
+
+/// A map of a version to come is in the way of what needs it alone.
+#[test]
+fn an_unknown_map_of_blocks_is_in_the_way_of_propeller_alone() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let map = r#"__asm__(".section .llvm_bb_addr_map,\"\",@progbits\n.byte 99, 0\n.text\n");"#;
+    let source = format!("{PLAIN}\n{map}\n");
+    let Some(program) = gcc(folder.path(), &source, &["-O2"], "program") else { return };
+    let Some(_) = profiled(&folder, &program, &["--for", "counts"]) else { return };
+    let made = |reader: &str| tdtool(["pgo", "--for", reader, "-o", "-", &folder.file("profile")]);
+    for reader in ["bolt", "profgen", "lld"] {
+        made(reader).succeeded();
+    }
+    let json = made("json").succeeded();
+    let json: Value = serde_json::from_str(&json.stdout).expect(&json.stdout);
+    assert!(json["clusters"].is_null() && json["notes"].to_string().contains(".llvm_bb_addr_map"));
+    let refused = made("propeller");
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("newer version"), "{}", refused.stderr);
 }

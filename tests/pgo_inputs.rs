@@ -77,6 +77,36 @@ fn recorded_targets_are_kept_with_counts() {
     assert_eq!(refused.code(), Some(2), "{}", refused.stderr);
 }
 
+/// Recorded targets beyond what is exact are refused, as counts of blocks are; sums of others have no limit.
+#[test]
+fn too_many_recorded_targets_are_refused() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), GOTO, &["-O2"], "program") else { return };
+    let options = ["--targets", "--for", "counts"];
+    let Some((counts, _)) = profiled(&folder, &program, &options) else { return };
+    let made = |count: u64| {
+        let mut counts: Value = serde_json::from_str(&counts).expect(&counts);
+        let rows = counts["targets"].as_array_mut().expect("of --targets");
+        assert!(rows.len() >= 2);
+        rows.iter_mut().for_each(|row| row["count"] = count.into());
+        // Together more than 64 bits.
+        for to in 0..3000 {
+            let mut row = rows[0].clone();
+            row["to"] = format!("{to:#x}").into();
+            rows.push(row);
+        }
+        std::fs::write(folder.path().join("many"), counts.to_string()).unwrap();
+        tdtool(["pgo", "-o", "-", &folder.file("many")])
+    };
+    made(1 << 53).succeeded();
+    for many in [(1 << 53) + 1, u64::MAX] {
+        let refused = made(many);
+        assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&many.to_string()), "{}", refused.stderr);
+    }
+}
+
 /// Recordings are known by their content; without branch stacks, or beside counts, they are refused.
 #[test]
 fn recordings_without_branches_are_refused() {

@@ -12,12 +12,12 @@ use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
 use engine::pgo::bolt::installed as found;
-use engine::pgo::{Inputs, Profile, Recorded, sample_profile};
+use engine::pgo::{Inputs, Profile, Recorded, check_map, place_blocks, sample_profile, unmapped};
 use engine::steps::Callback;
 use pmu::Command;
 use profile::files::{Program, SearchPaths};
 use report::documents::count::Count;
-use report::documents::pgo::{ClusterRow, Pgo};
+use report::documents::pgo::Pgo;
 use report::files::{check_place, is_stdout};
 use report::render::{branches, json, pgo};
 use std::ffi::{OsStr, OsString};
@@ -102,7 +102,8 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     present(&files, MAKE)?;
     let inputs = reading(&files, || Inputs::of(&files))?;
     if !inputs.recordings.is_empty() && args.command.is_empty() {
-        let recorded = reading(&files, || recorded(args, &files))?;
+        let mut recorded = reading(&files, || recorded(args, &files))?;
+        place(args.reader, &mut recorded.document)?;
         let text = recorded_text(args.reader, &recorded)?;
         write(args, &files, &text, &recorded.document)?;
         return Ok(ExitCode::SUCCESS);
@@ -128,6 +129,9 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     let command = if args.targets { command.run_again() } else { command };
     let mut code = 0;
     if !args.command.is_empty() {
+        if args.reader == Reader::Propeller {
+            check_map(&command, args.module.as_deref())?;
+        }
         let (document, status) = count(args, &command)?;
         if let Some(signal) = document.interrupted {
             return Ok(interrupted(signal));
@@ -146,7 +150,8 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
         write_or_print(Some(&args.output), &json::pretty(&run)?, &files)?;
         return Ok(exit_code(code));
     }
-    let document = profile.document();
+    let mut document = profile.document();
+    place(args.reader, &mut document)?;
     write(args, &files, &text(args.reader, &document)?, &document)?;
     Ok(exit_code(code))
 }
@@ -164,7 +169,9 @@ fn text(reader: Reader, document: &Pgo) -> Result<String> {
         Reader::Clang => sampled(pgo::unsymbolized(document), document)?,
         Reader::Profgen => pgo::unsymbolized(document),
         Reader::Autofdo => pgo::autofdo(document, &Program::read(Path::new(&document.module))?),
-        Reader::Propeller => pgo::clusters(clusters(document)?),
+        Reader::Propeller => {
+            pgo::clusters(document.clusters.as_ref().ok_or_else(|| unmapped(&document.module))?)
+        }
         Reader::Lld => pgo::order(document),
         Reader::Json | Reader::Counts => json::pretty(document)?,
     })
@@ -180,13 +187,19 @@ fn sampled(unsymbolized: String, document: &Pgo) -> Result<String> {
     }
 }
 
-/// The order of its machine blocks.
-fn clusters(document: &Pgo) -> Result<&[ClusterRow]> {
-    document.clusters.as_deref().ok_or_else(|| {
-        Error::failed(format!("blocks of {} have no numbers", document.module))
-            .because("it has no section .llvm_bb_addr_map, by which clang places them")
-            .hint("compile it with clang -fbasic-block-address-map (-fbasic-block-sections=labels before 19)")
-    })
+/// Gives a profile the order of its machine blocks for what reads it: among counts it may lack.
+fn place(reader: Reader, document: &mut Pgo) -> Result<()> {
+    match reader {
+        Reader::Propeller => place_blocks(document),
+        Reader::Json => {
+            if let Err(error) = place_blocks(document) {
+                let why = error.cause().unwrap_or_default();
+                document.notes.push(format!("{}: {why}", error.what()));
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// As [`text`]; what takes branches gets those that were recorded.

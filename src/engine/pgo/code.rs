@@ -1,12 +1,11 @@
 //! The functions of a module, and where control goes beyond them from the ends of their blocks.
 
-use super::clusters::clusters;
 use super::counted::Targets;
 use crate::count::functions;
 use iced_x86::{FlowControl, Instruction};
-use probe::facts::{MachineBlock, Module, NoCode, machine_blocks};
+use probe::facts::{Module, NoCode};
 use probe::flow::{Flow, Flowing, How};
-use report::documents::pgo::{ClusterRow, EdgeKind, Pgo};
+use report::documents::pgo::EdgeKind;
 use std::ops::Range;
 use std::path::Path;
 use tma::{Address, Error, Result};
@@ -23,8 +22,6 @@ pub(super) struct Code {
     pub module: Module,
     /// The functions that can be analysed, in order of address.
     pub functions: Vec<Function>,
-    /// The blocks of LLVM's code generator in each function, if the file tells.
-    pub machine_blocks: Option<Vec<Vec<MachineBlock>>>,
 }
 
 impl Code {
@@ -46,15 +43,7 @@ impl Code {
             Some(Function { name, facts })
         };
         let functions = named.into_iter().filter_map(function).collect();
-        let machine_blocks = machine_blocks(path).map_err(failed)?;
-        Ok(Self { module, functions, machine_blocks })
-    }
-}
-
-impl Code {
-    /// Its machine blocks in a new order by a profile, if the file tells of them.
-    pub fn clusters(&self, document: &Pgo) -> Option<Vec<ClusterRow>> {
-        self.machine_blocks.as_ref().map(|blocks| clusters(document, blocks))
+        Ok(Self { module, functions })
     }
 
     /// Whether an address is in one of the functions: others are stubs of the linker.
@@ -102,7 +91,8 @@ pub(super) fn beyond(
     let recorded = |kind: EdgeKind, of: Flowing| -> Vec<Beyond> {
         let Some(seen) = targets.get(&last.ip()) else { return Vec::new() };
         let is_beyond = |to: &u64| kind == EdgeKind::Call || !is_own(to);
-        let all: u64 = seen.iter().filter(|(to, _)| is_beyond(to)).map(|(_, times)| times).sum();
+        let all = seen.iter().filter(|(to, _)| is_beyond(to)).map(|(_, times)| *times);
+        let all = all.fold(0, u64::saturating_add);
         let share = |times: u64| times as f64 / (all as f64).max(1.0);
         let edge = |(to, times): (&u64, &u64)| {
             let flow = Flowing { count: of.count * share(*times), how: of.how.max(How::Sampled) };

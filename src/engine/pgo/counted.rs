@@ -72,7 +72,7 @@ impl Counted {
                 let sum = found.blocks.entry(block.start.0).or_default();
                 *sum = sum.saturating_add(block.count);
                 if *sum > MOST {
-                    return Err(too_many(block.start, *sum));
+                    return Err(too_many("block", block.start, *sum));
                 }
                 *runs.entry(block.start.0).or_default() += 1;
                 if block.how == How::Derived {
@@ -83,6 +83,9 @@ impl Counted {
                 let seen =
                     found.targets.entry(row.from.0).or_default().entry(row.to.0).or_default();
                 *seen = seen.saturating_add(row.count);
+                if *seen > MOST {
+                    return Err(too_many("jump", row.from, *seen));
+                }
             }
             found.note(one, path);
         }
@@ -186,8 +189,8 @@ fn changed(module: &str, why: String) -> Error {
 }
 
 /// A count is not exact.
-fn too_many(at: Address, count: u64) -> Error {
-    Error::failed(format!("the block at {at} has {count} executions"))
+fn too_many(what: &str, at: Address, count: u64) -> Error {
+    Error::failed(format!("the {what} at {at} has {count} executions"))
         .because(format!("counts above {MOST} are not exact"))
         .hint("merge fewer or shorter runs")
 }

@@ -14,14 +14,13 @@ const HOT: f64 = 0.99;
 
 /// Of a profile with its document.
 pub(super) fn executed(profile: &Profile, document: &Pgo) -> Executed {
-    let passed = |kinds: &[EdgeKind]| -> u64 {
-        let own = document.edges.iter().filter(|edge| kinds.contains(&edge.kind));
+    let passed = |is_asked: &dyn Fn(&EdgeRow) -> bool| -> u64 {
+        let own = document.edges.iter().filter(|edge| is_asked(edge));
         own.filter_map(|edge| edge.count).fold(0, u64::saturating_add)
     };
-    let (taken_jumps, calls) =
-        (passed(&[EdgeKind::Jump, EdgeKind::Tail]), passed(&[EdgeKind::Call]));
-    let is_fitted = |edge: &&EdgeRow| edge.kind != EdgeKind::Next && edge.how >= How::Sampled;
-    let fitted: u64 = document.edges.iter().filter(is_fitted).filter_map(|edge| edge.count).sum();
+    let taken_jumps = passed(&|edge| matches!(edge.kind, EdgeKind::Jump | EdgeKind::Tail));
+    let calls = passed(&|edge| edge.kind == EdgeKind::Call);
+    let fitted = passed(&|edge| edge.kind != EdgeKind::Next && edge.how >= How::Sampled);
     let (lines, pages) = (parts(profile, LINE), parts(profile, PAGE));
     Executed {
         instructions: document.executed.known(),
@@ -32,7 +31,7 @@ pub(super) fn executed(profile: &Profile, document: &Pgo) -> Executed {
         pages: pages.len(),
         hot_pages: hot(pages),
         unknown: document.executed.unknown + document.passed_edges.unknown,
-        fitted: fitted as f64 / ((taken_jumps + calls) as f64).max(1.0),
+        fitted: fitted as f64 / (taken_jumps.saturating_add(calls) as f64).max(1.0),
     }
 }
 

@@ -29,6 +29,7 @@ mod solved;
 mod targets;
 pub mod trial;
 
+pub use clusters::{check_map, place_blocks, unmapped};
 use code::Code;
 use counted::Counted;
 use iced_x86::FlowControl;
@@ -118,7 +119,6 @@ impl Profile {
         }
         explain(&mut document);
         document.order = order::order(&document);
-        document.clusters = code.clusters(&document);
         document.notes.extend(disagreeing(code, &self.flows));
         document.notes.extend(dropped(code, &self.flows));
         let refused = self.refused(&document);

@@ -63,7 +63,6 @@ impl Recorded {
         let passed = Passed::of(&branches, &name);
         code.functions.iter().for_each(|function| passed.enter(&mut document, function));
         document.order = order::order(&document);
-        document.clusters = code.clusters(&document);
         Ok(Self { branches, name, program, document })
     }
 }
@@ -102,7 +101,8 @@ impl Passed {
         let mut found = Self::default();
         for range in branches.ranges.iter().filter(|row| row.module == name) {
             *found.changes.entry(range.first.0).or_default() += i128::from(range.count);
-            *found.changes.entry(range.last.0 + 1).or_default() -= i128::from(range.count);
+            *found.changes.entry(range.last.0.saturating_add(1)).or_default() -=
+                i128::from(range.count);
             add(found.ended.entry(range.last.0).or_default(), range.count);
         }
         for edge in &branches.edges {

@@ -229,7 +229,8 @@ impl Trying<'_> {
         b.subject.clear();
         let mut compared = diff("program", &a, "optimised copy", &b);
         control(&mut compared, [a.repeats as usize, b.repeats as usize]);
-        Ok((clearest(&runs), compared))
+        let of = |time: Time| Change::of(time, runs.paired(time.id()));
+        Ok((clearest(of(Time::Wall), of(Time::Processor)), compared))
     }
 
     /// Runs both in turns.
@@ -261,12 +262,11 @@ struct Trained {
     is_same_input: bool,
 }
 
-/// The change of wall time; where that is not clear, as on a busy machine, that of processor time if it is.
-fn clearest(runs: &Runs) -> Change {
-    let [wall, processor] =
-        [Time::Wall, Time::Processor].map(|time| Change::of(time, runs.paired(time.id())));
-    let is_clear = |of: &Change| matches!(of.verdict, Verdict::Faster | Verdict::Slower);
-    if !is_clear(&wall) && is_clear(&processor) { processor } else { wall }
+/// The change of wall time; where that tells nothing, as on a busy machine, that of processor time if it is clear.
+fn clearest(wall: Change, processor: Change) -> Change {
+    let is_open = matches!(wall.verdict, Verdict::WithinNoise | Verdict::TooFew | Verdict::Unknown);
+    let is_clear = matches!(processor.verdict, Verdict::Faster | Verdict::Slower);
+    if is_open && is_clear { processor } else { wall }
 }
 
 /// The command with a library in place of the one of its name: by LD_PRELOAD, before those that are there (ld.so(8)).
@@ -299,4 +299,25 @@ fn not_used(module: &Path) -> Error {
     Error::failed(format!("the command executes nothing of {}", module.display()))
         .because("the copy of a library takes the place of one with its name (LD_PRELOAD)")
         .hint("it must be linked, with a name of its own (-Wl,-soname), not opened by its path")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wall time that changes too little for certain is an answer; processor time does not replace it.
+    #[test]
+    fn processor_time_stands_in_only_for_wall_time_that_is_not_clear() {
+        let of = |time, verdict| Change { time, paired: None, verdict };
+        let chosen = |wall, processor| {
+            clearest(of(Time::Wall, wall), of(Time::Processor, processor)).verdict
+        };
+        for open in [Verdict::WithinNoise, Verdict::TooFew, Verdict::Unknown] {
+            assert_eq!(chosen(open, Verdict::Faster), Verdict::Faster);
+            assert_eq!(chosen(open, Verdict::TooSmall), open);
+        }
+        for told in [Verdict::TooSmall, Verdict::Slower] {
+            assert_eq!(chosen(told, Verdict::Faster), told);
+        }
+    }
 }

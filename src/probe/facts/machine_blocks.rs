@@ -7,13 +7,17 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Latest version that is known.
-const VERSION: u8 = 2;
+const VERSION: u8 = 5;
 /// Features: further data of functions, of blocks, and of the edges between blocks; functions in several parts; no blocks.
-const ENTRIES: u8 = 1;
-const FREQUENCIES: u8 = 1 << 1;
-const PROBABILITIES: u8 = 1 << 2;
-const PARTS: u8 = 1 << 3;
-const NO_BLOCKS: u8 = 1 << 4;
+const ENTRIES: u16 = 1;
+const FREQUENCIES: u16 = 1 << 1;
+const PROBABILITIES: u16 = 1 << 2;
+const PARTS: u16 = 1 << 3;
+const NO_BLOCKS: u16 = 1 << 4;
+/// Since versions 3, 4 and 5: the ends of calls in a block; its hash; frequencies after linking.
+const CALLS: u16 = 1 << 5;
+const HASHES: u16 = 1 << 6;
+const LINKED: u16 = 1 << 7;
 
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,45 +59,66 @@ struct Reader<'d> {
 
 impl Reader<'_> {
     fn function(&mut self) -> Option<Vec<MachineBlock>> {
-        let (version, features) = (self.byte()?, self.byte()?);
-        let known = ENTRIES | FREQUENCIES | PROBABILITIES | PARTS | NO_BLOCKS;
-        if version > VERSION || features & !known != 0 {
+        let version = self.byte().filter(|version| *version <= VERSION)?;
+        let low = self.byte()?;
+        let high = if version >= 5 { self.byte()? } else { 0 };
+        let features = u16::from_le_bytes([low, high]);
+        // Each version from 3 on has one more.
+        let known = (1 << (version.max(2) + 3)) - 1;
+        if features & !known != 0 {
             return None;
         }
-        let parts = if features & PARTS != 0 { self.number()? } else { 1 };
+        let has = |feature: u16| features & feature != 0;
+        let parts = if has(PARTS) { self.number()? } else { 1 };
         let mut blocks = Vec::new();
         for _ in 0..parts {
-            let (address, rest) = self.data.split_first_chunk()?;
-            self.data = rest;
-            let mut end = u64::from_le_bytes(*address);
+            let address = self.word()?;
+            let mut end = address;
             let number = self.number()?;
-            let number = if features & NO_BLOCKS != 0 { 0 } else { number };
+            let number = if has(NO_BLOCKS) { 0 } else { number };
             for index in 0..number {
                 let number = if version >= 2 { self.number()? } else { index };
                 // In the oldest version the offset is that in the function.
                 let start = match version {
-                    0 => u64::from_le_bytes(*address).checked_add(self.number()?)?,
+                    0 => address.checked_add(self.number()?)?,
                     _ => end.checked_add(self.number()?)?,
                 };
-                end = start.checked_add(self.number()?)?;
+                end = start;
+                // Each call ends so far from the one before, and the block from the last.
+                let calls = if has(CALLS) { self.number()? } else { 0 };
+                for _ in 0..calls {
+                    end = end.checked_add(self.number()?)?;
+                }
+                end = end.checked_add(self.number()?)?;
                 let _properties = self.number()?;
+                if has(HASHES) {
+                    self.word()?;
+                }
                 blocks.push(MachineBlock { number, range: start..end });
             }
         }
-        if features & ENTRIES != 0 {
+        if has(ENTRIES) {
             self.number()?;
         }
-        for _ in 0..blocks.len() {
-            if features & FREQUENCIES != 0 {
-                self.number()?;
-            }
-            let edges = if features & PROBABILITIES != 0 { self.number()? } else { 0 };
+        let data = if has(FREQUENCIES) || has(PROBABILITIES) { blocks.len() } else { 0 };
+        for _ in 0..data {
+            self.numbers(u8::from(has(FREQUENCIES)) + u8::from(has(LINKED)))?;
+            let edges = if has(PROBABILITIES) { self.number()? } else { 0 };
             for _ in 0..edges {
-                self.number()?;
-                self.number()?;
+                self.numbers(2 + u8::from(has(LINKED)))?;
             }
         }
         Some(blocks)
+    }
+
+    fn numbers(&mut self, many: u8) -> Option<()> {
+        (0..many).try_for_each(|_| self.number().map(drop))
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        let (word, rest) = self.data.split_first_chunk()?;
+        self.data = rest;
+        Some(u64::from_le_bytes(*word))
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -136,5 +161,41 @@ mod tests {
         }
         data[0] = VERSION + 1;
         assert_eq!(Reader { data: &data }.function(), None);
+    }
+
+    /// By LLVM's decoder: a part each at 0x1150 and 0x1000; the second block has two calls. Then in version 5 hashes, and
+    /// frequencies after linking, too.
+    #[test]
+    fn newer_versions_have_calls_and_hashes() {
+        let part = |at: u64| [&at.to_le_bytes()[..], &[1]].concat();
+        let hash = [9; 8];
+        let three = [
+            &[3, 0x28, 2][..],
+            &part(0x1150),
+            &[0, 0, 0, 0x14, 8],
+            &part(0x1000),
+            &[4, 0, 2, 5, 7, 4, 1],
+        ];
+        let five = [
+            &[5, 0xef, 0, 2][..],
+            &part(0x1150),
+            &[0, 0, 0, 0x14, 8],
+            &hash,
+            &part(0x1000),
+            &[4, 0, 2, 5, 7, 4, 1],
+            &hash,
+            // Entries; of each block frequencies, and edges.
+            &[100, 50, 51, 1, 4, 60, 61, 70, 71, 0],
+        ];
+        let block = |number, range| MachineBlock { number, range };
+        let expected = [block(0, 0x1150..0x1164), block(4, 0x1000..0x1010)];
+        for data in [three.concat(), five.concat()] {
+            let mut reader = Reader { data: &data };
+            assert_eq!(reader.function().as_deref(), Some(&expected[..]));
+            assert!(reader.data.is_empty());
+            // The version before has one feature less.
+            let older = [&[data[0] - 1], &data[1..]].concat();
+            assert_eq!(Reader { data: &older }.function(), None);
+        }
     }
 }

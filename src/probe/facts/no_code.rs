@@ -95,7 +95,7 @@ impl fmt::Display for NoCode {
             }
             Self::UnwindTable => "its unwind table cannot be read",
             Self::MachineBlocks => {
-                "its section .llvm_bb_addr_map is damaged, or of a newer version than 2"
+                "its section .llvm_bb_addr_map is damaged, or of a newer version than 5"
             }
             Self::IndirectExceptions => "an exception table is indirect",
             Self::Length => "its length is not known",

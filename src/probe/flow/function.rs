@@ -200,7 +200,8 @@ impl Builder {
             }
             let last = block.instructions.last().map_or(block.start, |last| last.ip());
             let seen = known.seen.get(&last).filter(|seen| !seen.is_empty());
-            let all = seen.map_or(0, |seen| seen.values().sum::<u64>()) as f64;
+            let all = seen.map_or(0, |seen| seen.values().copied().fold(0, u64::saturating_add));
+            let all = all as f64;
             // Targets of a call say nothing of where it returns to.
             let seen = seen.filter(|_| block.exit != Exit::MayEnd);
             let share = |to: u64| Some(*seen?.get(&to).unwrap_or(&0) as f64 / all);
