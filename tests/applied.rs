@@ -47,12 +47,11 @@ fn source() -> Option<Folder> {
     Some(folder)
 }
 
-/// Applies the advice at a distance of 8, in two runs; `None` where there is no advice here and now.
+/// Applies the advice at a distance of 8, in six runs; `None` where there is no advice here and now.
 fn applied(folder: &Folder, build: &str, more: &[&str]) -> Option<(Ran, Value)> {
     let options = ["prefetch", "--format", "json", "--apply", "--build", build];
-    let rounds = if more.contains(&"--rounds") { &[][..] } else { &["--rounds", "2"] };
-    let run_options = ["--distances", "8", "--", "./program"];
-    let all = [&options[..], more, rounds, &run_options[..]].concat();
+    let run_options = ["--rounds", "6", "--distances", "8", "--", "./program"];
+    let all = [&options[..], more, &run_options[..]].concat();
     let done = run(command(all).current_dir(folder.path())).succeeded();
     let document = done.json();
     let row = document["applied"].as_array().and_then(|rows| rows.first().cloned());
@@ -90,7 +89,7 @@ fn the_measured_program_prefetches_and_the_source_has_what_gains() {
     assert_eq!(folder.read("built").lines().collect::<Vec<_>>(), ["0", "1"]);
     assert_eq!((&row["statement"], &row["tried"][0]["failed"]), (&json!(STATEMENT), &Value::Null));
     let tried = &row["tried"][0];
-    assert_eq!((&tried["distance"], &tried["runs"]), (&json!(8), &json!(2)));
+    assert_eq!((&tried["distance"], &tried["runs"]), (&json!(8), &json!(6)));
     assert!(tried["time"]["ratio"].is_number(), "{row}");
     let is_kept = row["kept"] == true;
     assert_eq!(row["reason"].is_null(), is_kept, "{row}");
@@ -111,7 +110,6 @@ fn what_gains_is_kept_in_the_source_or_in_a_patch() {
         let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
         let path = patch.map(|name| folder.file(name));
         let more: Vec<&str> = path.iter().flat_map(|path| ["--patch", path]).collect();
-        let more = [&more[..], &["--rounds", "6"]].concat();
         let Some((_, row)) = applied(&folder, &build, &more) else { return };
         assert_eq!(row["kept"], true, "{row}");
         assert!(
@@ -185,10 +183,41 @@ fn an_interrupted_build_restores_the_source() {
         return eprintln!("skipped: no advice here and now: {}", ended(child).stderr);
     }
     assert!(folder.read("program.c").contains("__builtin_prefetch"));
-    send(&child, Signal::SIGINT);
+    for signal in [Signal::SIGQUIT, Signal::SIGQUIT, Signal::SIGINT, Signal::SIGINT] {
+        send(&child, signal);
+    }
     let done = ended(child);
     assert_eq!(done.code(), Some(130), "{}", done.stderr);
-    assert_eq!(done.json()["applied"][0]["kept"], false);
+    let row = &done.json()["applied"][0];
+    assert_eq!((&row["kept"], &row["reason"]), (&json!(false), &json!("interrupted")));
     assert_eq!(folder.read("program.c"), SOURCE);
     assert_clean(folder.path());
+}
+
+#[test]
+fn what_a_killed_run_left_is_refused_before_anything_is_built() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    folder.write("src/program.c.tdtool-original", "");
+    let options = ["prefetch", "--apply", "--build", "touch built", "--", "./program"];
+    let done = run(command(options).current_dir(folder.path()));
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    assert_shown!("what_a_killed_run_left", shown::outputs(&done, &folder));
+    assert!(!folder.path().join("built").exists());
+}
+
+/// What is edited while a build runs stays.
+#[test]
+fn an_edit_of_the_source_meanwhile_is_left() {
+    let _alone = alone();
+    let Some(folder) = source() else { return eprintln!("skipped: no gcc or objdump") };
+    let edits = "if grep -q __builtin_prefetch program.c; then echo edited >program.c; fi";
+    let options = ["prefetch", "--apply", "--build", &format!("{GCC}; {edits}"), "--", "./program"];
+    let done = run(command(options).current_dir(folder.path()));
+    if folder.read("program.c") == SOURCE {
+        return eprintln!("skipped: no advice here and now: {}", done.stderr);
+    }
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    assert_eq!(folder.read("program.c"), "edited\n");
+    assert_eq!(folder.read("program.c.tdtool-original"), SOURCE);
 }

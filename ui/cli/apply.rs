@@ -5,7 +5,7 @@ use super::redirected::Redirected;
 use crate::settings::Settings;
 use crate::{message, terminal};
 use clap::Args;
-use engine::applied::{Applied, ApplyAsk, apply, build};
+use engine::applied::{Applied, ApplyAsk, apply, build, check};
 use engine::hot::Temporary;
 use engine::topdown::LiveAsk;
 use pmu::perf::HeldSignals;
@@ -27,7 +27,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "CMD", requires = "apply", help_heading = APPLY)]
     build: Option<String>,
     /// Runs with and without a prefetch, for each distance
-    #[arg(long, value_name = "N", default_value = "10", requires = "apply", value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = APPLY)]
+    #[arg(long, value_name = "N", default_value = "10", requires = "apply", value_parser = clap::value_parser!(u32).range(6..=1000), help_heading = APPLY)]
     rounds: u32,
     /// Iterations ahead to try (default: half to twice the advised, or beyond)
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "apply", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = APPLY)]
@@ -51,18 +51,19 @@ pub struct Applying<'a> {
     build: LiveAsk,
     output: Temporary,
     /// A signal between runs ends the next one; the source is restored.
-    _signals: HeldSignals,
+    signals: HeldSignals,
 }
 
 impl<'a> Applying<'a> {
     /// Builds the program as it is; the signal that ended that.
     ///
     /// # Errors
-    /// The build fails.
+    /// The build fails; an earlier run was killed and left something.
     pub fn begin(
         settings: &'a Settings,
         args: &'a ApplyArgs,
     ) -> Result<std::result::Result<Self, i32>> {
+        check()?;
         let words = ["sh", "-c", args.build.as_deref().unwrap_or_default()];
         let argv = words.map(Into::into).to_vec();
         let command = Command { argv, stdout: Stdout::Stderr, ..Command::default() };
@@ -71,7 +72,7 @@ impl<'a> Applying<'a> {
             settings,
             build: live(settings, &command, None)?,
             output: Temporary::new()?,
-            _signals: HeldSignals::start()?,
+            signals: HeldSignals::start()?,
         };
         let nothing = Command::default();
         let ended = build(&applying.ask(&nothing, 0)?)?;
@@ -98,11 +99,12 @@ impl<'a> Applying<'a> {
     /// # Errors
     /// The source could not be restored, or the patch not be written.
     pub fn end(
-        self,
+        mut self,
         command: &Command,
         most: usize,
         document: &mut Prefetch,
     ) -> Result<Option<i32>> {
+        self.signals.hold_all()?;
         let is_terminal = terminal::shows_progress();
         let mut progress = |what: &str| {
             if is_terminal {

@@ -1,7 +1,8 @@
 //! The statement that prefetches what a load of a source line will need some iterations later: its address with every
-//! variable that counts the loop advanced, under the loop's own condition, so that no iteration is prefetched for that
-//! will not be.
+//! variable that counts the loop advanced, first in the loop's body, under the loop's own condition. That condition is
+//! all that is known of an iteration ahead: an address for which memory is read must be needed by every iteration.
 
+use super::counting::{Count, Relation, counting, lines, relations};
 use super::syntax::{Access, Header, Loop, Source};
 use loads::class::Kind as Class;
 use loads::prefetch::Site;
@@ -30,6 +31,10 @@ pub(super) enum Unwritten {
     NoLoop,
     /// The loop does not count: it is not `for (…; v < n; v++)`.
     NotCounting,
+    /// The condition of the loop is not `v < n`.
+    Condition,
+    /// The address reads memory that not every iteration reads.
+    Conditional,
     /// The address has this variable, which changes in the loop in another way.
     Changing(String),
     /// The address is the same in all iterations.
@@ -45,6 +50,10 @@ impl fmt::Display for Unwritten {
             Self::NoAccess => "no memory access is written on its line",
             Self::NoLoop => "no loop of its source is around it",
             Self::NotCounting => "its loop is not written as `for (…; i < n; i++)`",
+            Self::Condition => "the condition of its loop is not of the form `i < n`",
+            Self::Conditional => {
+                "its address reads memory that not each iteration reads (`if`, `break` or the like)"
+            }
             Self::Constant => "nothing in its address counts with the loop",
         })
     }
@@ -63,7 +72,7 @@ pub(super) fn inserted(
     let outer = loops.get(1).filter(|_| wanted.site == Site::Outer);
     let around = outer.unwrap_or(inner);
     let header = around.header.as_ref().ok_or(Unwritten::NotCounting)?;
-    let counting = counting(&source, header).ok_or(Unwritten::NotCounting)?;
+    let counting = counting(&source, header.step.clone()).ok_or(Unwritten::NotCounting)?;
     let writer =
         Writer { source: &source, around, counting, distance, inner: outer.map(|_| inner) };
     let statement = writer.statement(&access, header, wanted)?;
@@ -89,35 +98,6 @@ fn access(source: &Source<'_>, wanted: &Wanted) -> Option<Access> {
     let is_unlike = |access: &Access| source.is_computed(access) == is_stride;
     let all = source.on_line(wanted.line).filter_map(|at| source.access(at));
     all.min_by_key(|access| (is_unlike(access), far(access)))
-}
-
-/// A variable that counts, and by how much.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Count {
-    name: String,
-    is_down: bool,
-    /// Absent: 1.
-    by: Option<String>,
-}
-
-/// The variables that the step of a loop advances, if its condition has one of them.
-fn counting(source: &Source<'_>, header: &Header) -> Option<Vec<Count>> {
-    let one = |piece: Range<usize>| -> Option<Count> {
-        let words: Vec<&str> = piece.clone().map(|at| source.word(at)).collect();
-        let (name, mark) = match &words[..] {
-            [name, mark @ ("++" | "--")] | [mark @ ("++" | "--"), name] => (name, mark),
-            [name, mark @ ("+=" | "-="), ..] => (name, mark),
-            _ => return None,
-        };
-        let by = piece.start + 2..piece.end;
-        let by = (!by.is_empty()).then(|| plain(source, by));
-        Some(Count { name: (*name).to_owned(), is_down: mark.starts_with('-'), by })
-    };
-    let all: Option<Vec<Count>> =
-        source.split(header.step.clone(), ",").into_iter().map(one).collect();
-    let all = all?;
-    let mut condition = header.condition.clone();
-    condition.any(|at| all.iter().any(|one| source.word(at) == one.name)).then_some(all)
 }
 
 /// As it is written, on one line.
@@ -149,8 +129,16 @@ struct Writer<'a> {
     inner: Option<&'a Loop>,
 }
 
-/// Bytes of a cache line.
-const LINE: u64 = 64;
+/// What went into a text for an iteration ahead.
+#[derive(Default)]
+struct Trace {
+    /// Variables that are being replaced.
+    within: Vec<String>,
+    /// Places where it reads memory.
+    reads: usize,
+    /// A replaced variable is not set in each iteration.
+    is_conditional: bool,
+}
 
 impl Writer<'_> {
     fn statement(
@@ -159,68 +147,82 @@ impl Writer<'_> {
         header: &Header,
         wanted: &Wanted,
     ) -> Result<String, Unwritten> {
-        let address = self.ahead(access.tokens.clone(), &mut Vec::new())?;
+        let mut trace = Trace::default();
+        let address = self.ahead(access.tokens.clone(), &mut trace)?;
         let prefetch = format!("__builtin_prefetch((const void *)&{address});");
-        let condition = self.condition(header);
+        let own = |range| Ok(plain(self.source, range));
+        let condition = self.condition(header, &self.counting, own)?;
         let is_same = |text: &str, range: &Range<usize>| text == plain(self.source, range.clone());
         let is_constant = is_same(&address, &access.tokens);
         let Some(inner) = self.inner else {
-            let whole = format!("if ({condition}) {prefetch}");
-            return if is_constant { Err(Unwritten::Constant) } else { Ok(whole) };
+            if is_constant {
+                return Err(Unwritten::Constant);
+            }
+            self.check(access, &trace)?;
+            return Ok(format!("if ({condition}) {prefetch}"));
         };
         let header = inner.header.as_ref().ok_or(Unwritten::NotCounting)?;
-        let init = self.ahead(header.init.clone(), &mut Vec::new())?;
-        let own = self.ahead(header.condition.clone(), &mut Vec::new())?;
-        if is_constant && is_same(&init, &header.init) && is_same(&own, &header.condition) {
+        let counts = counting(self.source, header.step.clone()).ok_or(Unwritten::NotCounting)?;
+        let init = self.ahead(header.init.clone(), &mut trace)?;
+        let whole = self.ahead(header.condition.clone(), &mut trace)?;
+        if is_constant && is_same(&init, &header.init) && is_same(&whole, &header.condition) {
             return Err(Unwritten::Constant);
         }
-        let step = counting(self.source, header).and_then(|all| lines(&all, wanted.stride));
+        self.check(access, &trace)?;
+        let own =
+            self.condition(header, &counts, |range| self.ahead(range, &mut Trace::default()))?;
+        let step = lines(&counts, wanted.stride);
         let step = step.unwrap_or_else(|| plain(self.source, header.step.clone()));
         Ok(format!("if ({condition}) for ({init}; {own}; {step}) {prefetch}"))
     }
 
-    /// The condition of that iteration. A loop that ends at a value would be past it.
-    fn condition(&self, header: &Header) -> String {
-        let range = header.condition.clone();
-        let mut text = String::new();
-        for at in range.clone() {
-            let count = self.counting.iter().find(|count| count.name == self.source.word(at));
-            match count.filter(|_| self.source.is_variable(at)) {
-                Some(count) => text += &format!("({})", self.advanced(count)),
-                None => text += self.relation(at),
-            }
-            text += gap(self.source, at, range.end);
-        }
-        text
+    /// Refuses to read what an iteration may not: the last access of an address is not made.
+    fn check(&self, access: &Access, trace: &Trace) -> Result<(), Unwritten> {
+        let (source, body) = (self.source, &self.around.body);
+        let is_safe = trace.reads <= 1
+            || !trace.is_conditional
+                && !source.is_conditional(body, access.tokens.start, self.inner)
+                && !source.is_left(body)
+                && !self.inner.is_some_and(|inner| source.is_left(&inner.body));
+        if is_safe { Ok(()) } else { Err(Unwritten::Conditional) }
     }
 
-    /// A token of the condition: `v != n` is `v < n` of one that counts up.
-    fn relation(&self, at: usize) -> &str {
-        let word = self.source.word(at);
-        let before = self.counting.iter().find(|count| count.name == self.source.before(at));
-        match (word, before.map(|count| count.is_down)) {
-            ("!=", Some(false)) => "<",
-            ("!=", Some(true)) => ">",
-            _ => word,
-        }
+    /// The condition of a loop that iterations ahead, with bounds as `bound` writes them.
+    fn condition(
+        &self,
+        header: &Header,
+        counts: &[Count],
+        bound: impl Fn(Range<usize>) -> Result<String, Unwritten>,
+    ) -> Result<String, Unwritten> {
+        let all = relations(self.source, header.condition.clone(), counts);
+        let one = |relation: Relation| {
+            let Relation { counter, mark, bound: range, is_mirrored } = relation;
+            let counter = self.ahead(counter..counter + 1, &mut Trace::default())?;
+            let bound = bound(range)?;
+            let sides = if is_mirrored { [bound, counter] } else { [counter, bound] };
+            Ok(sides.join(&format!(" {mark} ")))
+        };
+        let all: Result<Vec<String>, _> =
+            all.ok_or(Unwritten::Condition)?.into_iter().map(one).collect();
+        Ok(all?.join(" && "))
     }
 
     fn advanced(&self, count: &Count) -> String {
-        let sign = if count.is_down { '-' } else { '+' };
-        let distance = self.distance;
+        let (name, distance) = (&count.name, self.distance);
         match count.by.as_ref().map(|by| (by, by.parse::<u64>())) {
-            None => format!("{} {sign} {distance}", count.name),
-            Some((_, Ok(by))) => format!("{} {sign} {}", count.name, by.saturating_mul(distance)),
-            Some((by, Err(_))) => format!("{} {sign} {distance} * ({by})", count.name),
+            None => format!("{name} + {distance}"),
+            Some((_, Ok(by))) => format!("{name} + {}", by.saturating_mul(distance)),
+            Some((by, Err(_))) => format!("{name} + {distance} * ({by})"),
         }
     }
 
     /// A range of tokens as it will be that many iterations later: variables of the loop's body are replaced by what
-    /// they are set to. `within` are those being replaced.
-    fn ahead(&self, range: Range<usize>, within: &mut Vec<String>) -> Result<String, Unwritten> {
+    /// they are set to.
+    fn ahead(&self, range: Range<usize>, trace: &mut Trace) -> Result<String, Unwritten> {
         let mut text = String::new();
         for at in range.clone() {
             let name = self.source.word(at);
+            trace.reads += usize::from(self.source.is_read(at));
             let own =
                 self.source.is_variable(at).then_some(name).filter(|name| !self.is_inner(name));
             let count = own.and_then(|name| self.counting.iter().find(|count| count.name == name));
@@ -231,9 +233,10 @@ impl Writer<'_> {
                     let advanced = self.advanced(count);
                     text += &if whole { advanced } else { format!("({advanced})") };
                 }
-                (Some(name), None) => text += &self.defined(name, within)?,
+                (Some(name), None) => text += &self.defined(name, trace)?,
                 (None, None)
-                    if matches!(name, "++" | "--" | "=" | "+=" | "-=") && !within.is_empty() =>
+                    if matches!(name, "++" | "--" | "=" | "+=" | "-=")
+                        && !trace.within.is_empty() =>
                 {
                     return Err(Unwritten::Changing(name.to_owned()));
                 }
@@ -256,7 +259,7 @@ impl Writer<'_> {
     }
 
     /// What a variable is set to in the loop; itself, if nothing there changes it.
-    fn defined(&self, name: &str, within: &mut Vec<String>) -> Result<String, Unwritten> {
+    fn defined(&self, name: &str, trace: &mut Trace) -> Result<String, Unwritten> {
         let changing = || Unwritten::Changing(name.to_owned());
         let mut set = self.around.body.clone().filter(|at| {
             self.source.word(*at) == name && self.source.is_variable(*at) && self.is_changed(*at)
@@ -264,16 +267,17 @@ impl Writer<'_> {
         let Some(only) = set.next() else { return Ok(name.to_owned()) };
         if set.next().is_some()
             || self.source.word(only + 1) != "="
-            || within.contains(&name.to_owned())
+            || trace.within.iter().any(|outer| outer == name)
         {
             return Err(changing());
         }
         let rest = self.source.split(only + 2..self.around.body.end, ";");
         let value = rest.first().cloned().ok_or_else(changing)?;
         let value = self.source.split(value, ",").first().cloned().ok_or_else(changing)?;
-        within.push(name.to_owned());
-        let text = self.ahead(value, within)?;
-        within.pop();
+        trace.is_conditional |= self.source.is_conditional(&self.around.body, only, self.inner);
+        trace.within.push(name.to_owned());
+        let text = self.ahead(value, trace)?;
+        trace.within.pop();
         Ok(format!("({text})"))
     }
 
@@ -303,80 +307,5 @@ impl Writer<'_> {
         let end = self.source.tokens.get(body.end - 1).map_or(at, |token| token.bytes.end);
         let (own, after) = (&text[at..end], &text[end..]);
         format!("{before}{{ {statement}{gap}{own} }}{after}")
-    }
-}
-
-/// The step of a loop that goes from one cache line to the next, if several of its iterations are in one.
-fn lines(all: &[Count], stride: Option<i64>) -> Option<String> {
-    let [Count { name, is_down, by: None }] = all else { return None };
-    let within = LINE.checked_div(stride?.unsigned_abs())?;
-    let sign = if *is_down { '-' } else { '+' };
-    (within > 1).then(|| format!("{name} {sign}= {within}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wanted(line: u32, column: u32, class: Class, site: Site) -> Wanted {
-        Wanted { line, column: Some(column), class: Some(class), stride: None, site }
-    }
-
-    fn statement(text: &str, wanted: &Wanted) -> Result<String, Unwritten> {
-        inserted(text, wanted, 8).map(|(_, statement)| statement)
-    }
-
-    #[test]
-    fn an_indirect_access_is_prefetched_under_the_condition_of_its_loop() {
-        let text = "void f() {\n  for (long i = 0; i < n; i++) {\n    sum += data[index[i]] ^ x[i];\n  }\n}\n";
-        for column in [12, 16] {
-            let (new, statement) =
-                inserted(text, &wanted(3, column, Class::Indirect, Site::Inner), 8).unwrap();
-            assert_eq!(
-                statement,
-                "if ((i + 8) < n) __builtin_prefetch((const void *)&data[index[i + 8]]);"
-            );
-            assert_eq!(new, text.replace("    sum", &format!("    {statement}\n    sum")));
-        }
-        let stride = statement(text, &wanted(3, 29, Class::Stride, Site::Inner)).unwrap();
-        assert!(stride.ends_with("&x[i + 8]);"), "{stride}");
-    }
-
-    #[test]
-    fn variables_of_the_body_are_replaced() {
-        let text = "for (i = 0; i != n; i += 2) { const struct b *one = &t[H(k[i])];\n found += one->key; }";
-        assert_eq!(
-            statement(text, &wanted(2, 11, Class::Complex, Site::Inner)).unwrap(),
-            "if ((i + 16) < n) __builtin_prefetch((const void *)&(&t[H(k[i + 16])])->key);"
-        );
-        let text = "for (i = 0; i < n; i++) {\n x = x * 3; s += a[x]; }";
-        assert_eq!(
-            statement(text, &wanted(2, 18, Class::Complex, Site::Inner)),
-            Err(Unwritten::Changing("x".into()))
-        );
-    }
-
-    #[test]
-    fn the_inner_loop_is_gone_through_ahead() {
-        let text = "for (r = 0; r < m; r++)\n for (uint32_t j = row[r]; j < row[r + 1]; j++) s += x[col[j]];";
-        let (new, statement) =
-            inserted(text, &wanted(2, 55, Class::Indirect, Site::Outer), 8).unwrap();
-        assert_eq!(
-            statement,
-            "if ((r + 8) < m) for (uint32_t j = row[r + 8]; j < row[(r + 8) + 1]; j++) \
-             __builtin_prefetch((const void *)&x[col[j]]);"
-        );
-        let whole = text.replace(" for (uint32_t", &format!(" {{ {statement}\n for (uint32_t"));
-        assert_eq!(new, format!("{whole} }}"));
-    }
-
-    #[test]
-    fn loops_that_do_not_count_are_refused() {
-        let at = |text: &str| statement(text, &wanted(1, 0, Class::Indirect, Site::Inner));
-        assert_eq!(at("while (p) { s += a[p->x]; p = p->next; }"), Err(Unwritten::NotCounting));
-        assert_eq!(at("s += a[b[i]];"), Err(Unwritten::NoLoop));
-        assert_eq!(at("for (i = 0; i < n; i++) s += t;"), Err(Unwritten::NoAccess));
-        assert_eq!(at("for (i = 0; i < n; i++) s += t[u[k]];"), Err(Unwritten::Constant));
-        assert_eq!(at("for (;;) s += t[u[k]];"), Err(Unwritten::NotCounting));
     }
 }

@@ -6,6 +6,7 @@
 //! | `ask` | what is built and run |
 //! | `places` | advised loads by their places in the source |
 //! | `insertion` | the statement that prefetches, at its place |
+//! | `counting` | loops that count, and their conditions |
 //! | `syntax`, `tokens` | loops and memory accesses of C and C++ |
 //! | `files` | files that are changed for a while |
 //! | `trial` | builds and runs of one place: distances around the advised one |
@@ -13,12 +14,15 @@
 //! | `patch` | the change as a patch |
 
 mod ask;
+mod counting;
 mod files;
 mod insertion;
 mod outputs;
 mod patch;
 mod places;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod trial;
 
@@ -62,11 +66,17 @@ pub fn apply(
         match open.place(ask, &mut place, progress) {
             Ok(is_new) if !is_new => continue,
             Ok(_) => {}
-            Err(Stop::Failed(error)) => place.row.reason = Some(error.to_string()),
-            Err(Stop::Signal(signal)) => applied.interrupted = Some(signal),
+            Err(Stop::Failed(error)) => {
+                let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+                place.row.reason = Some(format!("{error}{remedy}"));
+            }
+            Err(Stop::Signal(signal)) => {
+                applied.interrupted = Some(signal);
+                place.row.reason = Some("interrupted".to_owned());
+            }
         }
         applied.rows.push(place.row);
-        open.restore()?;
+        open.each(Changed::restore)?;
         if applied.interrupted.is_some() {
             break;
         }
@@ -86,8 +96,16 @@ pub fn apply(
     if ask.restores {
         open.forget();
     }
-    open.restore()?;
+    open.each(Changed::end)?;
     Ok(applied)
+}
+
+/// Before anything is built: nothing of an earlier run is left below the current folder.
+///
+/// # Errors
+/// Something is.
+pub fn check() -> Result<()> {
+    files::check(&here()?)
 }
 
 fn here() -> Result<PathBuf> {
@@ -119,11 +137,10 @@ impl Open {
         progress: &mut dyn FnMut(&str),
     ) -> std::result::Result<bool, Stop> {
         let path = source_of(place)?;
+        let at = below(&here()?, &place.module, "its program")?;
         let mut source = self.take(&path)?;
-        let module = tma::files::resolved(&place.module).map_err(|e| unreadable(&place.module, &e));
-        let found = module.map_err(Stop::from).and_then(|at| Ok((self.take(&at)?, at)));
-        let (mut module, at) = match found {
-            Ok(found) => found,
+        let mut module = match self.take(&at) {
+            Ok(module) => module,
             Err(error) => {
                 self.files.insert(path, source);
                 return Err(error);
@@ -150,17 +167,16 @@ impl Open {
     }
 
     /// Programs first: the source is newer then, and the next build is of it.
-    fn restore(&mut self) -> Result<()> {
+    fn each(&mut self, what: fn(&mut Changed) -> Result<()>) -> Result<()> {
         let mut all: Vec<&mut Changed> = self.files.values_mut().collect();
         all.sort_by_key(|file| is_text(&file.path));
-        all.into_iter().try_for_each(Changed::restore)
+        all.into_iter().try_for_each(what)
     }
 
     /// Nothing is to stay.
     fn forget(&mut self) {
-        for file in self.files.values_mut().filter(|file| file.accepted != file.first) {
+        for file in self.files.values_mut() {
             file.accepted = file.first.clone();
-            file.expose();
         }
     }
 }
@@ -172,17 +188,18 @@ fn is_text(path: &Path) -> bool {
 /// The file with the line of a load, which may be changed.
 fn source_of(place: &Place) -> Result<PathBuf> {
     let file = place.row.file.as_deref().unwrap_or_default();
-    let path =
-        tma::files::resolved(Path::new(file)).map_err(|e| unreadable(Path::new(file), &e))?;
-    if !is_text(&path) {
+    if !is_text(Path::new(file)) {
         return Err(Error::not_possible("only C and C++ are changed"));
     }
-    if !path.starts_with(here()?) {
-        return Err(Error::not_possible("its source is not below the current folder"));
-    }
-    Ok(path)
+    below(&here()?, Path::new(file), "its source")
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::failed(format!("cannot read {}", tma::files::name(path))).because(error)
+/// A file, links followed, which must not lead elsewhere.
+fn below(folder: &Path, path: &Path, what: &str) -> Result<PathBuf> {
+    let found = tma::files::resolved(path).map_err(|e| tma::error::unreadable(path, &e))?;
+    if !found.starts_with(folder) {
+        return Err(Error::not_possible(format!("{what} is not below the current folder"))
+            .hint("start in a folder that has the source and the program"));
+    }
+    Ok(found)
 }

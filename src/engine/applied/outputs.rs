@@ -1,12 +1,15 @@
 //! What the runs of a program write, word by word: words that differ from run to run, such as times, are not compared.
 
 use std::fmt;
+use std::ops::Range;
 
 /// The output of runs.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
-    /// The words; those that differ are absent.
-    words: Option<Vec<Option<Vec<u8>>>>,
+    /// That of the first run.
+    first: Option<Vec<u8>>,
+    /// Its words; those that differ are absent.
+    words: Vec<Option<Range<usize>>>,
     /// Their number differs.
     is_uneven: bool,
 }
@@ -40,39 +43,56 @@ impl fmt::Display for Difference {
 impl Outputs {
     /// Adds that of a run.
     pub fn add(&mut self, output: &[u8]) {
-        let words = output.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        let words: Vec<&[u8]> = words.collect();
-        let Some(known) = &mut self.words else {
-            self.words = Some(words.into_iter().map(|word| Some(word.to_vec())).collect());
+        let Some(first) = &self.first else {
+            self.words = words(output).map(Some).collect();
+            self.first = Some(output.to_owned());
             return;
         };
-        self.is_uneven |= known.len() != words.len();
-        for (known, word) in known.iter_mut().zip(words) {
-            known.take_if(|known| known != word);
+        let mut others = words(output);
+        for known in &mut self.words {
+            let other = others.next();
+            self.is_uneven |= other.is_none();
+            known.take_if(|known| other.is_some_and(|other| first[known.clone()] != output[other]));
         }
+        self.is_uneven |= others.next().is_some();
+    }
+
+    /// The words; those that differ are absent.
+    fn words(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        let text = self.first.as_deref().unwrap_or_default();
+        self.words.iter().map(|word| word.clone().and_then(|word| text.get(word)))
     }
 
     /// Whether `with` has the same words: how many could not be compared.
     pub fn compared(&self, with: &Self) -> Result<u64, Difference> {
-        let (own, other) = (self.words.as_deref(), with.words.as_deref());
-        let (own, other) = (own.unwrap_or_default(), other.unwrap_or_default());
         if self.is_uneven {
             return Err(Difference::Uneven);
         }
-        if with.is_uneven || own.len() != other.len() {
+        if with.is_uneven || self.words.len() != with.words.len() {
             return Err(Difference::Number);
         }
-        let shown = |word: &Option<Vec<u8>>| match word {
+        let shown = |word: Option<&[u8]>| match word {
             Some(word) => tma::text::name(&String::from_utf8_lossy(word)).into_owned(),
             None => "another each run".to_owned(),
         };
-        for (number, (own, other)) in own.iter().zip(other).enumerate() {
+        for (number, (own, other)) in self.words().zip(with.words()).enumerate() {
             if own.is_some() && own != other {
                 return Err(Difference::Word(number + 1, shown(own), shown(other)));
             }
         }
-        Ok(own.iter().filter(|word| word.is_none()).count() as u64)
+        Ok(self.words.iter().filter(|word| word.is_none()).count() as u64)
     }
+}
+
+/// Where the words of a text are.
+fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    let all = text.split(u8::is_ascii_whitespace).map(move |word| {
+        let start = end;
+        end += word.len() + 1;
+        start..start + word.len()
+    });
+    all.filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

@@ -171,17 +171,64 @@ impl<'a> Source<'a> {
             last = Some(end);
             end = next;
         }
-        // `a * b` multiplies.
-        let is_operand = |word: &str| {
-            word.is_empty()
-                || matches!(word, ")" | "]")
-                || word.starts_with(|c: char| c.is_alphanumeric() || c == '_') && word != "return"
-        };
-        let is_dereferenced =
-            self.before(at) == "*" && !is_operand(at.checked_sub(2).map_or("", |of| self.word(of)));
+        let is_dereferenced = at > 0 && self.is_dereference(at - 1);
         let is_access = last.is_some_and(|mark| self.word(mark) != "(") || is_dereferenced;
         let start = at - usize::from(is_dereferenced);
         is_access.then_some(Access { tokens: start..end, mark: last.unwrap_or(start) })
+    }
+
+    /// Whether it is a `*` that reads memory; `a * b` multiplies.
+    fn is_dereference(&self, at: usize) -> bool {
+        let before = self.before(at);
+        let is_operand = before.is_empty()
+            || matches!(before, ")" | "]")
+            || before.starts_with(|c: char| c.is_alphanumeric() || c == '_') && before != "return";
+        self.word(at) == "*" && !is_operand
+    }
+
+    /// Whether it reads memory, or may.
+    pub fn is_read(&self, at: usize) -> bool {
+        let is_call = self.is_name(at) && self.word(at + 1) == "(" && self.word(at) != "sizeof";
+        matches!(self.word(at), "[" | "->" | "->*") || self.is_dereference(at) || is_call
+    }
+
+    /// Whether an iteration may go by a token of a loop's body. `passed` is a loop that does not count.
+    pub fn is_conditional(&self, body: &Range<usize>, token: usize, passed: Option<&Loop>) -> bool {
+        let is_end = |at: &usize| matches!(self.word(*at), ";" | "{" | "}");
+        let start = (body.start..token).rev().find(is_end).unwrap_or(body.start);
+        let is_choice = |at| matches!(self.word(at), "?" | "&&" | "||" | "and" | "or");
+        let is_branch = |at| match self.word(at) {
+            "continue" => true,
+            "for" => passed.is_none_or(|passed| passed.all.start != at) && self.is_in(at, token),
+            "if" | "while" | "switch" | "catch" => {
+                let open = at + 1 + usize::from(self.word(at + 1) == "constexpr");
+                self.closed(open).is_none_or(|end| end <= token) && self.is_in(at, token)
+            }
+            _ => false,
+        };
+        !body.contains(&token)
+            || (start..token).any(is_choice)
+            || (body.start..token).any(is_branch)
+    }
+
+    /// Whether a token is in the statement that begins at `at`, as far as it can be told.
+    fn is_in(&self, at: usize, token: usize) -> bool {
+        self.statement(at).is_none_or(|end| token < end)
+    }
+
+    /// Whether a loop's body may end the loop.
+    pub fn is_left(&self, body: &Range<usize>) -> bool {
+        let is_own = |token: usize| {
+            let mut before = body.start..token;
+            !before.any(|at| {
+                matches!(self.word(at), "for" | "while" | "do" | "switch") && self.is_in(at, token)
+            })
+        };
+        body.clone().any(|at| match self.word(at) {
+            "return" | "goto" | "throw" => true,
+            "break" => is_own(at),
+            _ => false,
+        })
     }
 
     /// Whether its address needs another access, or a call.

@@ -13,6 +13,12 @@ pub(super) enum Kind {
     Mark,
 }
 
+impl Kind {
+    pub fn is_value(self) -> bool {
+        matches!(self, Self::Name | Self::Number)
+    }
+}
+
 /// A token, by its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {

@@ -7,13 +7,14 @@ use super::outputs::Outputs;
 use super::places::Place;
 use crate::compared::{InterleavedAsk, Runs, Turn, run};
 use report::documents::applied::TriedRow;
+use std::path::Path;
 use tma::text::several;
 use tma::{Error, Result};
 
 /// Most distances of a place.
 const MOST: usize = 6;
 /// Largest output of a run that is compared, in bytes.
-const MOST_OUTPUT: u64 = 1 << 28;
+const MOST_OUTPUT: u64 = 16 << 20;
 
 type Step<T> = std::result::Result<T, Stop>;
 
@@ -67,7 +68,6 @@ impl Trial<'_> {
         if place.row.kept {
             self.source.accepted = built.text.clone().into_bytes();
             self.module.accepted.clone_from(&built.program);
-            self.source.expose();
         } else {
             let why = "further runs do not confirm the gain of the best distance";
             place.row.reason = Some(confirmed.failed.clone().unwrap_or_else(|| why.to_owned()));
@@ -106,7 +106,7 @@ impl Trial<'_> {
         if let Some(signal) = ended? {
             return Err(Stop::Signal(signal));
         }
-        let program = self.module.now()?;
+        let program = self.module.taken()?;
         if program == self.module.accepted {
             let name = self.module.path.display();
             return Err(Error::failed(format!("the build left {name} as it was"))
@@ -129,7 +129,7 @@ impl Trial<'_> {
         let (machine, library) = (self.ask.machine, self.ask.library);
         let runs = run(machine, library, &ask, &mut |turn: Turn| {
             if let Some(side) = before.replace(turn.side) {
-                outputs[side].add(&self.taken()?);
+                outputs[side].add(&taken(self.ask.output)?);
             }
             let Turn { number, of, .. } = turn;
             (self.progress)(&format!("{name}: run {number} of {of}"));
@@ -140,7 +140,7 @@ impl Trial<'_> {
             return Err(Stop::Signal(signal));
         }
         if let Some(side) = before {
-            outputs[side].add(&self.taken()?);
+            outputs[side].add(&taken(self.ask.output)?);
         }
         let mut row = TriedRow { distance, runs: self.ask.rounds, ..TriedRow::default() };
         let compared = outputs[0].compared(&outputs[1]);
@@ -149,16 +149,18 @@ impl Trial<'_> {
         row.time = runs.paired("task_clock_ms");
         Ok(row)
     }
+}
 
-    /// What the last run wrote; nothing of it is left.
-    fn taken(&self) -> Result<Vec<u8>> {
-        let path = self.ask.output;
-        let failed = |e: std::io::Error| Error::failed("cannot compare the output").because(e);
-        let output = tma::files::read(path, MOST_OUTPUT).map_err(failed)?;
-        let file = std::fs::File::options().write(true).open(path).map_err(failed)?;
-        file.set_len(0).map_err(failed)?;
-        Ok(output)
-    }
+/// What the last run wrote to the file; nothing of it is left.
+fn taken(path: &Path) -> Result<Vec<u8>> {
+    let failed = |e: std::io::Error| {
+        let hint = "`-- sh -c 'COMMAND >/dev/null'` compares none";
+        Error::failed("cannot compare the output").because(e).hint(hint)
+    };
+    let output = tma::files::read(path, MOST_OUTPUT).map_err(failed)?;
+    let file = std::fs::File::options().write(true).open(path).map_err(failed)?;
+    file.set_len(0).map_err(failed)?;
+    Ok(output)
 }
 
 fn named(place: &Place, distance: u64) -> String {
@@ -186,4 +188,20 @@ fn nothing(tried: &[TriedRow]) -> String {
     failed.unwrap_or_else(|| {
         format!("none of {} gains more than the error", several(tried.len() as u64, "distance"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_is_too_long_has_a_remedy() {
+        let path = std::env::temp_dir().join(format!("tdtool-output-{}", std::process::id()));
+        std::fs::write(&path, "7\n").unwrap();
+        assert_eq!(taken(&path).unwrap(), b"7\n");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+        std::fs::write(&path, vec![b'a'; MOST_OUTPUT as usize + 1]).unwrap();
+        assert!(taken(&path).unwrap_err().remedy().is_some());
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -25,6 +25,8 @@ const NOTICE: Duration = Duration::from_millis(20);
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 /// A signal that came between measurements, as its two bytes in the pipe; 0 is none.
 static HELD: AtomicU16 = AtomicU16::new(0);
+/// Whether a second one is held, too.
+static LASTS: AtomicBool = AtomicBool::new(false);
 
 /// Catches the ending signals until dropped. One at a time in a process.
 pub struct Signals {
@@ -62,7 +64,8 @@ extern "C" fn note(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
 extern "C" fn hold(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo.
     let bytes = unsafe { bytes_of(number, info) };
-    if HELD.swap(u16::from_ne_bytes(bytes), Ordering::SeqCst) != 0 {
+    let is_second = HELD.swap(u16::from_ne_bytes(bytes), Ordering::SeqCst) != 0;
+    if is_second && !LASTS.load(Ordering::SeqCst) {
         // SAFETY: both are async-signal-safe; it is delivered when the handler returns.
         unsafe {
             libc::signal(number, libc::SIG_DFL);
@@ -73,14 +76,14 @@ extern "C" fn hold(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
 
 type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Sets the action of the ending signals, but for those that are ignored (nohup); and what they were.
+/// Sets the action of signals, but for those that are ignored (nohup); and what they were.
 ///
 /// # Safety
 /// `handler` is async-signal-safe.
-unsafe fn handle(handler: Handler) -> nix::Result<Vec<(Signal, SigAction)>> {
+unsafe fn handle(signals: &[Signal], handler: Handler) -> nix::Result<Vec<(Signal, SigAction)>> {
     let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
     let action = SigAction::new(SigHandler::SigAction(handler), flags, SigSet::empty());
-    let one = |signal| {
+    let one = |&signal: &Signal| {
         // SAFETY: as the caller says.
         let old = unsafe { sigaction(signal, &action) }?;
         if matches!(old.handler(), SigHandler::SigIgn) {
@@ -89,7 +92,7 @@ unsafe fn handle(handler: Handler) -> nix::Result<Vec<(Signal, SigAction)>> {
         }
         Ok((signal, old))
     };
-    ENDING.into_iter().map(one).collect()
+    signals.iter().map(one).collect()
 }
 
 /// Restores actions.
@@ -111,8 +114,21 @@ impl HeldSignals {
     pub fn start() -> Result<Self> {
         HELD.store(0, Ordering::SeqCst);
         // SAFETY: the handler only stores a number.
-        let old = unsafe { handle(hold) };
+        let old = unsafe { handle(&ENDING, hold) };
         old.map(Self).map_err(|e| Error::failed("cannot catch signals").because(e.desc()))
+    }
+
+    /// From now on a second one does not end the program, nor does SIGQUIT: something is to be restored first.
+    ///
+    /// # Errors
+    /// The actions of signals cannot be set.
+    pub fn hold_all(&mut self) -> Result<()> {
+        LASTS.store(true, Ordering::SeqCst);
+        // SAFETY: the handler only stores a number.
+        let old = unsafe { handle(&[Signal::SIGQUIT], hold) };
+        let old = old.map_err(|e| Error::failed("cannot catch signals").because(e.desc()))?;
+        self.0.extend(old);
+        Ok(())
     }
 
     /// The signal that came after the last measurement.
@@ -124,6 +140,7 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
+        LASTS.store(false, Ordering::SeqCst);
         restore(&self.0);
     }
 }
@@ -142,7 +159,7 @@ impl Signals {
         }
         let mut signals = Self { reader, writer, old: Vec::new() };
         // SAFETY: the handler only calls write.
-        signals.old = unsafe { handle(note) }.map_err(failed)?;
+        signals.old = unsafe { handle(&ENDING, note) }.map_err(failed)?;
         let held = HELD.swap(0, Ordering::SeqCst);
         if held != 0 {
             nix::unistd::write(&signals.writer, &held.to_ne_bytes()).map_err(failed)?;

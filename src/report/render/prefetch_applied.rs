@@ -36,9 +36,10 @@ pub fn text(rows: &[AppliedRow]) -> String {
                 several(words, "word")
             );
         }
-        let _ = match &row.reason {
-            None => writeln!(out, "  kept"),
-            Some(why) => writeln!(out, "  not kept: {why}"),
+        let why = row.reason.as_deref().unwrap_or("not tried");
+        let _ = match row.kept {
+            true => writeln!(out, "  kept"),
+            false => writeln!(out, "  not kept: {why}"),
         };
     }
     out
@@ -54,5 +55,23 @@ fn gain(one: &TriedRow) -> String {
     match one.time {
         Some(time) => format!("{} processor time{failed}", change(&time)),
         None => one.failed.clone().unwrap_or_else(|| "not measured".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_source_has_is_called_kept() {
+        let row = |kept, reason: Option<&str>| AppliedRow {
+            kept,
+            reason: reason.map(str::to_owned),
+            ..AppliedRow::default()
+        };
+        let rows = [row(true, None), row(false, Some("interrupted")), row(false, None)];
+        let shown = text(&rows);
+        let ends: Vec<&str> = shown.lines().filter(|line| line.starts_with("  ")).collect();
+        assert_eq!(ends, ["  kept", "  not kept: interrupted", "  not kept: not tried"]);
     }
 }
