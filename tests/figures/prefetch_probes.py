@@ -123,7 +123,7 @@ def main():
             print(f"== {title}")
             for source in sorted(glob.glob(sources)):
                 if not args.programs or os.path.basename(source)[:-2] in args.programs:
-                    (applied if args.apply else one)(args.tool, source, folder, args.rounds)
+                    (applied if args.apply else one)(os.path.abspath(args.tool), source, folder, args.rounds)
 
 
 if __name__ == "__main__":

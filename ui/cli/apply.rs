@@ -12,6 +12,7 @@ use pmu::perf::HeldSignals;
 use pmu::{Command, Stdout};
 use report::documents::prefetch::Prefetch;
 use report::files::{check_place, write_whole};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::Result;
 
@@ -105,6 +106,13 @@ impl<'a> Applying<'a> {
         document: &mut Prefetch,
     ) -> Result<Option<i32>> {
         self.signals.hold_all()?;
+        if document.advice.iter().any(|row| row.refused.is_none()) {
+            message::note(&format!(
+                "for each place and distance the source is changed and built, and the program run {} times; what does \
+                 not gain is undone",
+                2 * self.args.rounds
+            ));
+        }
         let is_terminal = terminal::shows_progress();
         let mut progress = |what: &str| {
             if is_terminal {
@@ -124,6 +132,12 @@ impl<'a> Applying<'a> {
         }
         if let Some(path) = &self.args.patch {
             write_whole(path, patch.as_bytes(), &[], "--patch")?;
+        }
+        let kept = rows.iter().filter(|row| row.kept).filter_map(|row| row.file.as_deref());
+        let files: BTreeSet<&str> = kept.collect();
+        if !files.is_empty() && self.args.patch.is_none() {
+            let files: Vec<&str> = files.into_iter().collect();
+            message::note(&format!("changed: {}, and what was built of it", files.join(", ")));
         }
         document.applied = rows;
         Ok(interrupted)

@@ -3,6 +3,7 @@
 //! all that is known of an iteration ahead: an address for which memory is read must be needed by every iteration.
 
 use super::counting::{Count, Relation, counting, lines, relations};
+use super::harmless::{is_change, is_harmless, is_stored};
 use super::syntax::{Access, Header, Loop, Source};
 use loads::class::Kind as Class;
 use loads::prefetch::Site;
@@ -35,6 +36,10 @@ pub(super) enum Unwritten {
     Condition,
     /// The address reads memory that not every iteration reads.
     Conditional,
+    /// The address needs this function, which may change something.
+    Call(String),
+    /// The address follows pointers of this array or structure, which the loop itself writes.
+    Written(String),
     /// The address has this variable, which changes in the loop in another way.
     Changing(String),
     /// The address is the same in all iterations.
@@ -46,6 +51,18 @@ impl fmt::Display for Unwritten {
         f.write_str(match self {
             Self::Changing(name) => {
                 return write!(f, "`{name}`, of which its address is made, is not known ahead");
+            }
+            Self::Call(name) => {
+                return write!(
+                    f,
+                    "its address needs `{name}`, which may change something: it is not called ahead"
+                );
+            }
+            Self::Written(name) => {
+                return write!(
+                    f,
+                    "its address is found by `{name}`, which the loop may write first"
+                );
             }
             Self::NoAccess => "no memory access is written on its line",
             Self::NoLoop => "no loop of its source is around it",
@@ -134,8 +151,13 @@ struct Writer<'a> {
 struct Trace {
     /// Variables that are being replaced.
     within: Vec<String>,
-    /// Places where it reads memory.
+    /// Marks that read memory, and accesses of which only the address is needed.
     reads: usize,
+    addresses: usize,
+    /// The names at the beginning of accesses that are read.
+    read: Vec<String>,
+    /// Where the access begins of which only the address is needed.
+    wanted: Option<usize>,
     /// A replaced variable is not set in each iteration.
     is_conditional: bool,
 }
@@ -147,7 +169,7 @@ impl Writer<'_> {
         header: &Header,
         wanted: &Wanted,
     ) -> Result<String, Unwritten> {
-        let mut trace = Trace::default();
+        let mut trace = Trace { wanted: Some(access.tokens.start), ..Trace::default() };
         let address = self.ahead(access.tokens.clone(), &mut trace)?;
         let prefetch = format!("__builtin_prefetch((const void *)&{address});");
         let own = |range| Ok(plain(self.source, range));
@@ -176,10 +198,15 @@ impl Writer<'_> {
         Ok(format!("if ({condition}) for ({init}; {own}; {step}) {prefetch}"))
     }
 
-    /// Refuses to read what an iteration may not: the last access of an address is not made.
+    /// Refuses to read what an iteration may not, or to follow a pointer that is not there yet.
     fn check(&self, access: &Access, trace: &Trace) -> Result<(), Unwritten> {
         let (source, body) = (self.source, &self.around.body);
-        let is_safe = trace.reads <= 1
+        let reads = trace.reads.saturating_sub(trace.addresses);
+        let mut read = trace.read.iter().filter(|_| reads > 1);
+        if let Some(name) = read.find(|name| is_stored(source, body, name)) {
+            return Err(Unwritten::Written(name.clone()));
+        }
+        let is_safe = reads == 0
             || !trace.is_conditional
                 && !source.is_conditional(body, access.tokens.start, self.inner)
                 && !source.is_left(body)
@@ -222,7 +249,7 @@ impl Writer<'_> {
         let mut text = String::new();
         for at in range.clone() {
             let name = self.source.word(at);
-            trace.reads += usize::from(self.source.is_read(at));
+            self.note(at, &range, trace)?;
             let own =
                 self.source.is_variable(at).then_some(name).filter(|name| !self.is_inner(name));
             let count = own.and_then(|name| self.counting.iter().find(|count| count.name == name));
@@ -245,6 +272,27 @@ impl Writer<'_> {
             text += gap(self.source, at, range.end);
         }
         Ok(text)
+    }
+
+    /// What the token of a range needs: calls, and reads of memory.
+    fn note(&self, at: usize, range: &Range<usize>, trace: &mut Trace) -> Result<(), Unwritten> {
+        let source = self.source;
+        if let Some(name) = source.called(at).filter(|name| !is_harmless(source, name)) {
+            return Err(Unwritten::Call(name.to_owned()));
+        }
+        trace.reads += usize::from(source.is_read(at));
+        if source.is_read_by_several(at) {
+            let all = range.clone().filter(|at| source.is_variable(*at));
+            trace.read.extend(all.map(|at| source.word(at).to_owned()));
+        }
+        if let Some(access) = source.access(at) {
+            let start = access.tokens.start;
+            let is_address = trace.wanted == Some(start) || source.is_address_taken(start);
+            trace.addresses += usize::from(is_address && source.reads(&access) > 0);
+            let is_read = source.reads(&access) > usize::from(is_address);
+            trace.read.extend(is_read.then(|| source.word(at).to_owned()));
+        }
+        Ok(())
     }
 
     /// Whether the loop that is gone through ahead declares or sets it itself.
@@ -282,11 +330,7 @@ impl Writer<'_> {
     }
 
     fn is_changed(&self, at: usize) -> bool {
-        let after = self.source.word(at + 1);
-        let is_assigned = after == "=" || after == "++" || after == "--";
-        let is_updated =
-            after.len() >= 2 && after.ends_with('=') && !matches!(after, "==" | "!=" | "<=" | ">=");
-        is_assigned || is_updated || matches!(self.source.before(at), "++" | "--")
+        is_change(self.source.word(at + 1)) || matches!(self.source.before(at), "++" | "--")
     }
 
     /// The text with the statement first in the loop's body.

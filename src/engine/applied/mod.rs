@@ -6,6 +6,7 @@
 //! | `ask` | what is built and run |
 //! | `places` | advised loads by their places in the source |
 //! | `insertion` | the statement that prefetches, at its place |
+//! | `harmless` | calls that may be made ahead |
 //! | `counting` | loops that count, and their conditions |
 //! | `syntax`, `tokens` | loops and memory accesses of C and C++ |
 //! | `files` | files that are changed for a while |
@@ -16,6 +17,7 @@
 mod ask;
 mod counting;
 mod files;
+mod harmless;
 mod insertion;
 mod outputs;
 mod patch;

@@ -64,6 +64,7 @@ pub(super) fn places(document: &Prefetch) -> (Vec<Place>, Vec<AppliedRow>) {
     for place in &mut places {
         let is_inner = place.wanted.site == Site::Inner;
         let copies = if is_inner { place.copies } else { 1 };
+        place.row.unrolled = Some(copies).filter(|copies| *copies > 1);
         place.distance = place.advice.distance.unwrap_or(UNKNOWN).saturating_mul(copies);
     }
     (places, unknown)
@@ -86,5 +87,7 @@ mod tests {
         let (found, unknown) = places(&Prefetch { advice: rows, ..Prefetch::default() });
         let distances: Vec<u64> = found.iter().map(|place| place.distance).collect();
         assert_eq!((distances, unknown), (vec![24, 5], vec![]));
+        let unrolled: Vec<Option<u64>> = found.iter().map(|place| place.row.unrolled).collect();
+        assert_eq!(unrolled, [Some(3), None]);
     }
 }

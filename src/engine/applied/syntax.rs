@@ -46,7 +46,7 @@ impl<'a> Source<'a> {
         self.is_name(at) && !self.is_member(at) && self.word(at + 1) != "("
     }
 
-    fn is_member(&self, at: usize) -> bool {
+    pub fn is_member(&self, at: usize) -> bool {
         matches!(self.before(at), "." | "->")
     }
 
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
     }
 
     /// After the bracket that closes the one at `open`.
-    fn closed(&self, open: usize) -> Option<usize> {
+    pub fn closed(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for at in open..self.tokens.len() {
             match self.word(at) {
@@ -179,17 +179,46 @@ impl<'a> Source<'a> {
 
     /// Whether it is a `*` that reads memory; `a * b` multiplies.
     fn is_dereference(&self, at: usize) -> bool {
-        let before = self.before(at);
-        let is_operand = before.is_empty()
-            || matches!(before, ")" | "]")
-            || before.starts_with(|c: char| c.is_alphanumeric() || c == '_') && before != "return";
-        self.word(at) == "*" && !is_operand
+        self.word(at) == "*" && at > 0 && !self.is_operand(at - 1)
     }
 
-    /// Whether it reads memory, or may.
+    /// Whether what stands there ends an operand.
+    fn is_operand(&self, at: usize) -> bool {
+        let word = self.word(at);
+        matches!(word, ")" | "]")
+            || word.starts_with(|c: char| c.is_alphanumeric() || c == '_') && word != "return"
+    }
+
+    /// The function that is called at a token.
+    pub fn called(&self, at: usize) -> Option<&'a str> {
+        (self.is_name(at) && self.word(at + 1) == "(").then(|| self.word(at))
+    }
+
+    /// Whether it is a mark that reads memory.
     pub fn is_read(&self, at: usize) -> bool {
-        let is_call = self.is_name(at) && self.word(at + 1) == "(" && self.word(at) != "sizeof";
-        matches!(self.word(at), "[" | "->" | "->*") || self.is_dereference(at) || is_call
+        matches!(self.word(at), "[" | "->" | "->*") || self.is_dereference(at)
+    }
+
+    /// Whether a mark reads by what is not a single name: `*(p + i)`, `(*p)[i]`.
+    pub fn is_read_by_several(&self, at: usize) -> bool {
+        self.is_read(at)
+            && if self.word(at) == "*" { !self.is_name(at + 1) } else { self.before(at) == ")" }
+    }
+
+    /// How often an access reads memory with what its name is of, the last included.
+    pub fn reads(&self, access: &Access) -> usize {
+        let (mut reads, mut at) = (0, access.tokens.start);
+        while at < access.tokens.end {
+            reads += usize::from(matches!(self.word(at), "[" | "->") || self.is_dereference(at));
+            let is_open = matches!(self.word(at), "(" | "[");
+            at = is_open.then(|| self.closed(at)).flatten().unwrap_or(at + 1);
+        }
+        reads
+    }
+
+    /// Whether the address is taken of what begins at `at`: `a & b` is another.
+    pub fn is_address_taken(&self, at: usize) -> bool {
+        self.before(at) == "&" && (at < 2 || !self.is_operand(at - 2))
     }
 
     /// Whether an iteration may go by a token of a loop's body. `passed` is a loop that does not count.

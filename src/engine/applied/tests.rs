@@ -32,10 +32,10 @@ fn an_indirect_access_is_prefetched_under_the_condition_of_its_loop() {
 
 #[test]
 fn variables_of_the_body_are_replaced() {
-    let text =
-        "for (i = 0; i != n; i += 2) { const struct b *one = &t[H(k[i])];\n found += one->key; }";
+    let text = "#define H(k) ((k) % 7)\n\
+                for (i = 0; i != n; i += 2) { const struct b *one = &t[H(k[i])];\n found += one->key; }";
     assert_eq!(
-        statement(text, &wanted(2, 11, Class::Complex, Site::Inner)).unwrap(),
+        statement(text, &wanted(3, 11, Class::Complex, Site::Inner)).unwrap(),
         "if ((i + 16) < n) __builtin_prefetch((const void *)&(&t[H(k[i + 16])])->key);"
     );
     let text = "for (i = 0; i < n; i++) {\n x = x * 3; s += a[x]; }";
@@ -152,6 +152,32 @@ fn memory_is_read_ahead_only_if_every_iteration_reads_it() {
     }
     let left = plain.replace("s += x[c[j]];", "{ s += x[c[j]]; if (s) break; }");
     assert_eq!(outer(&left), Err(Unwritten::Conditional));
+}
+
+/// What is called ahead must change nothing; pointers are followed ahead only if they are there before the loop.
+#[test]
+fn what_the_loop_itself_makes_is_not_needed_ahead() {
+    let at = |body: &str| {
+        let text =
+            format!("int h(int k) {{ return k * 7; }}\nfor (i = 0; i < n; i++) {{ {body} }}");
+        statement(&text, &wanted(2, 26, Class::Complex, Site::Inner)).map(|_| ())
+    };
+    for body in [
+        "s += a[h(k[i])];",
+        "a[k[i]]++;",
+        "t[h(k[i])].n += 1;",
+        "s += t[i]->p->n; u[i] = s;",
+        "k[i] = a[k[i]];",
+    ] {
+        assert_eq!(at(body), Ok(()), "{body}");
+    }
+    assert_eq!(at("s += a[k[i]] + a[next()];"), Ok(()));
+    assert_eq!(at("s += a[i + next()];"), Err(Unwritten::Call("next".into())));
+    for body in
+        ["s += t[i]->p->n; t[i] = q;", "s += a[b[k[i]]]; fill(k, i);", "s += a[b[k[i]]]; b[i]++;"]
+    {
+        assert!(matches!(at(body), Err(Unwritten::Written(_))), "{body}");
+    }
 }
 
 /// `j != e` would be passed by.

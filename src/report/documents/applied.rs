@@ -18,6 +18,10 @@ pub struct AppliedRow {
     pub line: Option<u32>,
     /// The loop that the prefetch was put into.
     pub site: Option<Site>,
+    /// How often the compiler unrolled that loop, if more than once: distances here are of the source's iterations, the
+    /// advice's of the unrolled ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unrolled: Option<u64>,
     /// The statement, with the best distance, else the first that was tried.
     pub statement: Option<String>,
     /// The distances, in the order in which they were measured.

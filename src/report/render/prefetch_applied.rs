@@ -20,6 +20,12 @@ pub fn text(rows: &[AppliedRow]) -> String {
         if let Some(statement) = &row.statement {
             let _ = writeln!(out, "  {statement}");
         }
+        if let Some(copies) = row.unrolled {
+            let _ = writeln!(
+                out,
+                "  iterations are those of the source: the compiler unrolled its loop {copies} times"
+            );
+        }
         for tried in &row.tried {
             let _ = writeln!(out, "  {} ahead: {}", tried.distance, gain(tried));
         }
