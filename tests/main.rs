@@ -39,6 +39,7 @@ mod pgo_formats;
 mod pgo_inputs;
 #[cfg(target_arch = "x86_64")]
 mod pgo_try;
+mod pgo_windows;
 #[cfg(target_arch = "x86_64")]
 mod prefetch;
 #[cfg(target_arch = "x86_64")]

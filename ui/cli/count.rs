@@ -76,7 +76,7 @@ enum Format {
     Callgrind,
 }
 
-fn seconds(text: &str) -> std::result::Result<Duration, Invalid> {
+pub fn seconds(text: &str) -> std::result::Result<Duration, Invalid> {
     let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);
     seconds.map(Duration::from_secs_f64).ok_or(Invalid::Seconds)
 }
@@ -142,6 +142,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let mut ask = CountAsk {
         command,
         process,
+        windows: false,
         modules: args.module,
         functions: args.functions,
         hot: None,

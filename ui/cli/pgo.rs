@@ -23,6 +23,7 @@ use report::render::{branches, json, pgo};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use tma::shell::quoted;
 use tma::{Error, Result};
 
@@ -47,6 +48,15 @@ pub struct PgoArgs {
     /// Record targets of indirect jumps and calls: one run more (output repeated)
     #[arg(long, requires = "command")]
     targets: bool,
+    /// Count in windows, a fifth of the time: for runs of over 10 s
+    #[arg(long, requires = "command", conflicts_with = "attempt")]
+    windows: bool,
+    /// Count a running process for a while instead of a command
+    #[arg(short, long, value_name = "PID", value_parser = super::measure::pid, conflicts_with_all = ["command", "attempt"])]
+    pid: Option<i32>,
+    /// With -p: for how long [default: 10]
+    #[arg(long, alias = "duration", value_name = "N", value_parser = super::count::seconds, requires = "pid")]
+    seconds: Option<Duration>,
     /// Add an INPUT to the counts of the command; repeatable
     #[arg(long, value_name = "INPUT")]
     merge: Vec<PathBuf>,
@@ -59,7 +69,7 @@ pub struct PgoArgs {
     #[command(flatten)]
     attempt: TryArgs,
     /// The command: a typical run
-    #[arg(last = true, required_unless_present_any = ["merge", "inputs"], value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["merge", "inputs", "pid"], value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -83,6 +93,9 @@ enum Reader {
     Counts,
 }
 
+/// How long a process is counted.
+const WINDOW: Duration = Duration::from_secs(10);
+
 /// How what is read here is made.
 const MAKE: &str = "to count a run: `tdtool pgo -o FILE -- COMMAND`; to record branches: \
                     `tdtool record --branches -o FILE -- COMMAND`, or perf record -b";
@@ -101,7 +114,8 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     check_place(&args.output, &files, "--output")?;
     present(&files, MAKE)?;
     let inputs = reading(&files, || Inputs::of(&files))?;
-    if !inputs.recordings.is_empty() && args.command.is_empty() {
+    let is_counted = !args.command.is_empty() || args.pid.is_some();
+    if !inputs.recordings.is_empty() && !is_counted {
         let mut recorded = reading(&files, || recorded(args, &files))?;
         place(args.reader, &mut recorded.document)?;
         let text = recorded_text(args.reader, &recorded)?;
@@ -128,7 +142,7 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     let command = Command { argv: args.command.clone(), stdout, ..Command::default() };
     let command = if args.targets { command.run_again() } else { command };
     let mut code = 0;
-    if !args.command.is_empty() {
+    if is_counted {
         if args.reader == Reader::Propeller {
             check_map(&command, args.module.as_deref())?;
         }
@@ -148,6 +162,16 @@ pub fn run(global: &Global, args: &PgoArgs) -> Result<ExitCode> {
     if args.reader == Reader::Counts {
         let run = counts.pop().map(|run| Count { targets: profile.targets(), ..run });
         write_or_print(Some(&args.output), &json::pretty(&run)?, &files)?;
+        if !is_stdout(&args.output) {
+            let make = [
+                "tdtool".as_ref(),
+                "pgo".as_ref(),
+                "-o".as_ref(),
+                "FILE".as_ref(),
+                args.output.as_os_str(),
+            ];
+            message::remedy(&format!("a profile of it, or of several: `{}`", quoted(&make)));
+        }
         return Ok(exit_code(code));
     }
     let mut document = profile.document();
@@ -229,6 +253,8 @@ fn write(args: &PgoArgs, files: &[PathBuf], text: &str, document: &Pgo) -> Resul
 fn count(args: &PgoArgs, command: &Command) -> Result<(Count, i32)> {
     let ask = CountAsk {
         command: command.clone(),
+        process: args.pid.map(|pid| (pid, args.seconds.unwrap_or(WINDOW))),
+        windows: args.windows,
         modules: args.module.iter().cloned().collect(),
         watch: Some(Callback::new(|step| _ = progress::step(&step))),
         ..CountAsk::default()

@@ -239,6 +239,7 @@ const HOT: f64 = 0.9;
 pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
     let live = live(settings, &command, None)?;
     let mut ask = CountAsk {
+        windows: false,
         hot: None,
         command,
         process: None,

@@ -23,6 +23,8 @@ pub struct CountAsk {
     pub command: Command,
     /// A live process instead, and for how long each time.
     pub process: Option<(i32, Duration)>,
+    /// Whether the command is counted in windows, a fifth of the time, not all of it.
+    pub windows: bool,
     /// Files with the functions; the command's own program if none.
     pub modules: Vec<PathBuf>,
     /// Names of functions, or addresses in them (`0x4327`); all if none.

@@ -10,7 +10,7 @@ use crate::steps::Subject;
 use crate::{mispredicted, values};
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
+use probe::count::{Counts, Progress, Wanted, count_process, count_sampled, count_windows};
 use profile::files::hexadecimal;
 use report::documents::count::{Cost, Count, ModuleRow, SCHEMA};
 use report::documents::{Exit, Purpose};
@@ -82,6 +82,7 @@ impl First {
         steps.begin(ask, "counts", Left { plain: false, ..ask.runs() });
         let counts = match ask.process {
             Some((pid, window)) => count_process(pid, &wanted, window, signals, progress)?,
+            None if ask.windows => count_windows(&ask.command, &wanted, signals)?,
             None => count_sampled(&ask.command, &wanted, &samples, signals)?,
         };
         steps.plain = steps.plain.or(Some(Left::plain_of(counts.wall.as_secs_f64())));
@@ -89,6 +90,7 @@ impl First {
             schema: SCHEMA.to_owned(),
             command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             process: ask.process.map(|(pid, _)| pid),
+            is_sample: ask.windows,
             exit: counts.exit.map(Exit::from),
             hot: hot_functions,
             modules: modules(&wanted),

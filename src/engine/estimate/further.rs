@@ -51,6 +51,7 @@ impl Further {
             // Its output belongs where that of the first run went once only.
             command: pmu::Command { stdout: pmu::Stdout::Dropped, ..ask.command.clone() },
             process: ask.process,
+            windows: false,
             modules: Vec::new(),
             functions: Vec::new(),
             hot: Some(found.counted()),

@@ -66,8 +66,9 @@ impl<'a> Windows<'a> {
             }
         };
         for window in 0..spread.most * self.kinds.len() {
-            let pause = spread.pause.mul_f64(0.5 + spaced(window));
-            if !running.runs_for(pause) || !self.record(window, &mut running, spread.length) {
+            if !running.pauses(window, spread.pause)
+                || !self.record(window, &mut running, spread.length)
+            {
                 break;
             }
         }
@@ -113,24 +114,5 @@ impl<'a> Windows<'a> {
             Err(_) => self.failed += 1,
         }
         !recorded.remains
-    }
-}
-
-/// Numbers between 0 and 1 of which any that follow one another are far apart: multiples of the golden ratio.
-fn spaced(number: usize) -> f64 {
-    (number as f64 * 0.618_033_988_749_894_9).fract()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Program and pauses may have the same period: the pauses differ, and are right on average.
-    #[test]
-    fn pauses_differ_and_average_out() {
-        let all: Vec<f64> = (0..89).map(spaced).collect();
-        let mean = all.iter().sum::<f64>() / all.len() as f64;
-        assert!((mean - 0.5).abs() < 0.01, "{mean}");
-        assert!(all.windows(2).all(|two| (two[0] - two[1]).abs() > 0.3));
     }
 }

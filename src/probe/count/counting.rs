@@ -16,24 +16,36 @@ const BYTES: u64 = 4 << 20;
 
 /// Counts of all blocks.
 pub(super) struct Counting {
-    /// Whether the code has been running.
-    is_live: bool,
+    code: Running,
     copies: Copies,
     /// Counts of images that have ended.
     pub tallies: Vec<Tally>,
 }
 
+/// Code that is probed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Running {
+    /// It has not run yet.
+    Not,
+    /// It has: a probe replaces one instruction.
+    Live,
+    /// It has, and no signal handler may return into it: a probe replaces as many as it needs.
+    Joined,
+}
+
 impl Counting {
-    /// No counts yet; `is_live`: the code has been running.
-    pub fn new(is_live: bool, targets: &[Target]) -> Self {
+    /// No counts yet.
+    pub fn new(code: Running, targets: &[Target]) -> Self {
         let blocks = |target| first(target, target.functions.len()) as u64;
         let most = targets.iter().map(blocks).max().unwrap_or(0);
         let stride = (most * COUNTER).next_multiple_of(PAGE);
         let copies = match stride {
-            1.. if !is_live => Copies { number: (BYTES / stride).clamp(1, COPIES), stride },
+            1.. if code == Running::Not => {
+                Copies { number: (BYTES / stride).clamp(1, COPIES), stride }
+            }
             _ => Copies { number: 1, stride },
         };
-        Self { is_live, copies, tallies: Vec::new() }
+        Self { code, copies, tallies: Vec::new() }
     }
 }
 
@@ -91,10 +103,16 @@ impl Probes for Counting {
 
     fn plan(&self, function: Probed<'_>, room: &mut Room) -> Planned {
         let Probed { target, index, facts, .. } = function;
-        match self.is_live {
-            true => plan_live(facts, room),
-            false => plan(facts, room, target.functions[index].samples.as_deref()),
+        match self.code {
+            Running::Live => plan_live(facts, room),
+            Running::Not | Running::Joined => {
+                plan(facts, room, target.functions[index].samples.as_deref())
+            }
         }
+    }
+
+    fn joins(&self) -> bool {
+        self.code == Running::Joined
     }
 
     fn write(&self, code: &Code, function: Probed<'_>, plan: &mut Planned, written: &mut Written) {

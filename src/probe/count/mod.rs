@@ -4,18 +4,20 @@
 //! |---|---|
 //! | `counts` | the result; why there is no count |
 //! | `counting` | the probes: a counter for every block; counts of images that have ended |
+//! | `windowed` | windows of a run of a command |
 //! | `result` | counters → counts; blocks left before their probes by signals of the processor |
 
 mod counting;
 mod counts;
 mod result;
+mod windowed;
 
 use crate::patch::{Patcher, Window, targets, watched};
 use crate::process::Watched;
-use counting::Counting;
+use counting::{Counting, Running};
 use pmu::Command;
 use pmu::perf::Signals;
-use result::Run;
+use result::{Found, Run};
 use std::time::Duration;
 use tma::Result;
 
@@ -23,6 +25,7 @@ pub use crate::patch::{Progress, Trampolines, Unprobed, Wanted};
 pub use counts::{
     BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Uncounted,
 };
+pub use windowed::count_windows;
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
 ///
@@ -44,9 +47,9 @@ pub fn count_sampled(
     signals: &Signals,
 ) -> Result<Counts> {
     let targets = targets(wanted, samples, signals);
-    let mut patcher = Patcher::new(Counting::new(false, &targets), targets);
+    let mut patcher = Patcher::new(Counting::new(Running::Not, &targets), targets);
     let followed = patcher.follow(command, signals)?;
-    Ok(result::counts(patcher, wanted, Run::of_command(&followed)))
+    Ok(result::counts(Found::of(patcher), wanted, Run::of_command(&followed)))
 }
 
 /// Counts the blocks of these functions in a process and those that it forks, and restores its
@@ -65,9 +68,10 @@ pub fn count_process(
     let window = Window { pid, is_child: false, length: window, signals };
     let collect = |patcher: Patcher<Counting>, watched: &Watched| {
         let run = Run::of_window(watched, patcher.restored);
-        result::counts(patcher, wanted, run)
+        result::counts(Found::of(patcher), wanted, run)
     };
-    let found = watched(&window, wanted, |_| Counting::new(true, &[]), &collect, progress)?;
+    let found =
+        watched(&window, wanted, |_| Counting::new(Running::Live, &[]), &collect, progress)?;
     Ok(found.unwrap_or_else(|signal| interrupted(wanted, signal)))
 }
 

@@ -1,15 +1,17 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
-use super::counting::{Counting, first};
+use super::counting::{Counting, Tally, first};
 use super::counts::{
     BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Uncounted,
 };
 use crate::facts::{Block, Function, Loop};
-use crate::patch::{Patcher, Unprobed, Wanted, notes};
+use crate::patch::{Patcher, Target, Trampolines, Unprobed, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use nix::sys::signal::Signal;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Outcome of a run or window.
@@ -54,19 +56,55 @@ impl Run {
     }
 }
 
-/// Ends the run; its counts.
-pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run) -> Counts {
-    patcher.finish();
-    let mut functions: Vec<Result<FunctionCounts, Uncounted>> =
-        wanted.iter().map(|_| Err(Unprobed::NotMapped.into())).collect();
-    for (number, target) in patcher.targets.iter().enumerate() {
-        for (index, member) in target.functions.iter().enumerate() {
-            functions[member.number] = function(&patcher, number, index, &run);
+/// What probes have found, by target.
+pub(super) struct Found {
+    targets: Arc<[Target]>,
+    tallies: Vec<Tally>,
+    /// Why a process was not fully probed.
+    refused: Vec<Vec<Unprobed>>,
+    /// Instructions interrupted by a signal of the processor → signal, number of times.
+    faults: Vec<BTreeMap<u64, (i32, u64)>>,
+    trampolines: Vec<Trampolines>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Found {
+    /// Ends the run.
+    pub fn of(mut patcher: Patcher<Counting>) -> Self {
+        patcher.finish();
+        let Patcher { probes, targets, refused, faults, trampolines, files, .. } = patcher;
+        Self { targets, tallies: probes.tallies, refused, faults, trampolines, files }
+    }
+
+    /// Adds what another window of the same targets found. What one could not probe another may have.
+    pub fn add(&mut self, other: Self) {
+        other.tallies.into_iter().for_each(|tally| tally.add_to(&mut self.tallies));
+        for (own, more) in self.refused.iter_mut().zip(other.refused) {
+            own.extend(more);
+        }
+        for tally in &self.tallies {
+            self.refused[tally.target].clear();
+        }
+        for (own, more) in self.faults.iter_mut().zip(other.faults) {
+            for (at, (signal, times)) in more {
+                own.entry(at).or_insert((signal, 0)).1 += times;
+            }
         }
     }
-    let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
+}
+
+/// The counts of a run.
+pub(super) fn counts(all: Found, wanted: &[Wanted], run: Run) -> Counts {
+    let mut functions: Vec<Result<FunctionCounts, Uncounted>> =
+        wanted.iter().map(|_| Err(Unprobed::NotMapped.into())).collect();
+    for (number, target) in all.targets.iter().enumerate() {
+        for (index, member) in target.functions.iter().enumerate() {
+            functions[member.number] = function(&all, number, index, &run);
+        }
+    }
+    let probes = all.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
     let Run { wall, exit, interrupted, processes, remains, notes, .. } = run;
-    let (trampolines, files) = (patcher.trampolines, patcher.files);
+    let (trampolines, files) = (all.trampolines, all.files);
     Counts {
         functions,
         wall,
@@ -84,24 +122,24 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
 
 /// Counts of a function, by the index of its target and its index in the target.
 fn function(
-    patcher: &Patcher<Counting>,
+    all: &Found,
     number: usize,
     index: usize,
     run: &Run,
 ) -> Result<FunctionCounts, Uncounted> {
-    let target = &patcher.targets[number];
+    let target = &all.targets[number];
     if let Err(why) = &target.opened {
         return Err(Uncounted::File(target.path.clone(), why.clone()));
     }
     let facts = target.functions[index].facts.as_ref().map_err(Clone::clone)?;
-    if let Some(why) = patcher.refused[number].first() {
+    if let Some(why) = all.refused[number].first() {
         return Err(why.clone().into());
     }
-    let faults = Faults::of(&patcher.faults[number], facts);
+    let faults = Faults::of(&all.faults[number], facts);
     let slack = run.slack + faults.number();
     let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
     let mut any = false;
-    for tally in patcher.probes.tallies.iter().filter(|tally| tally.target == number) {
+    for tally in all.tallies.iter().filter(|tally| tally.target == number) {
         let planned = tally.plans[index].as_ref().map_err(Clone::clone)?;
         let counters = tally.counts(first(target, index), facts.blocks.len());
         let counted: Vec<Option<i64>> = planned

@@ -39,6 +39,9 @@ pub struct Count {
     /// The live process that was counted for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<i32>,
+    /// Whether a command was counted in windows, a fifth of the time, not all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sample: bool,
     /// How the counted run ended.
     pub exit: Option<Exit>,
     /// The signal that interrupted the runs: what is missing was not reached.
