@@ -153,6 +153,9 @@ impl Counted {
             (None, Some(Exit::Signal(signal))) => {
                 notes.push(format!("a run was ended by signal {signal}: counts until then"));
             }
+            (None, Some(Exit::Status(status))) if status != 0 => {
+                notes.push(format!("a run ended with exit status {status}"));
+            }
             _ => {}
         }
         notes.extend(one.notes.iter().cloned());

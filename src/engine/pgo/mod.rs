@@ -45,6 +45,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Address, Result};
 
+/// Share of the executed instructions that a note is worth, in percent.
+const WORTH: f64 = 0.1;
+
 /// A module with its counts, and the flow by them.
 pub struct Profile {
     counted: Counted,
@@ -126,14 +129,21 @@ impl Profile {
         document
     }
 
-    /// A note on blocks that could not be counted, and whose counts do not follow from others.
+    /// A note on blocks that could not be counted, and whose counts do not follow from others, if they are worth a word.
     fn refused(&self, document: &Pgo) -> Option<String> {
         let open = document.blocks.iter().filter(|row| row.how >= How::Fitted);
-        let mut all =
-            open.filter_map(|row| Some((row.start, self.counted.refused.get(&row.start)?)));
-        let (at, why) = all.next()?;
-        let blocks = several(1 + all.count() as u64, "block");
-        Some(format!("{blocks} could not be counted: at {at}: {why}"))
+        let all: Vec<(&BlockRow, &String)> =
+            open.filter_map(|row| Some((row, self.counted.refused.get(&row.start)?))).collect();
+        let own = |row: &BlockRow| Some(row.count?.saturating_mul(row.instructions as u64));
+        let sum = all.iter().map(|(row, _)| own(row)).sum::<Option<u64>>();
+        let share = sum.map(|sum| document.executed.percent(sum));
+        let ((first, why), blocks) = (all.first()?, several(all.len() as u64, "block"));
+        let share = match share {
+            Some(share) if share < WORTH => return None,
+            Some(share) => format!(", {share:.1} % of the instructions"),
+            None => String::new(),
+        };
+        Some(format!("{blocks} could not be counted{share}: at {}: {why}", first.start))
     }
 
     /// Adds the rows of a function.
