@@ -2,8 +2,8 @@
 """Profiles of `tdtool pgo`, applied by BOLT and clang and timed; edge counts against BOLT's own instrumentation.
 
 Each program of a list is built with clang (no PIE, relocations kept), trained by one command and measured by another. Variants:
-plain; BOLT by tdtool's counts; BOLT by its own instrumentation; clang by tdtool's counts; clang by its instrumentation. All
-must print the same. They take turns; the median of the ratios plain ÷ variant of the same round is given, with the bounds
+plain; BOLT by tdtool's counts; BOLT by its own instrumentation; clang by tdtool's counts; clang by its instrumentation, and by that
+without values (sizes of memory copies and targets of calls, which counts do not have). All must print the same. They take turns; the median of the ratios plain ÷ variant of the same round is given, with the bounds
 between which 95 % of the medians of as many rounds lie (order statistics).
 
     tests/figures/pgo.py --rounds 9                 # programs of this folder; needs clang, llvm-profgen, llvm-bolt
@@ -241,10 +241,12 @@ def variants(program, folder, tool):
     if not isinstance(program, Rust):
         run([profgen, f"--unsymbolized-profile={base}.profgen", f"--binary={plain}", f"--output={base}.prof", "--use-offset=0"])
         made["clang, counts"] = program.build(f"{base}.c", f"-fprofile-sample-use={base}.prof")
-        instrumented = program.build(f"{base}.g", "-fprofile-generate")
-        run([program.started(instrumented), *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.raw"})
-        run([merge, "merge", "-o", f"{base}.profdata", f"{base}.raw"])
-        made["clang, instrumented"] = program.build(f"{base}.ci", f"-fprofile-use={base}.profdata")
+        for name, more in (("", []), (" without values", ["-mllvm", "-disable-vp=true"])):
+            own = f"{base}{name.replace(' ', '-')}"
+            instrumented = program.build(f"{own}.g", "-fprofile-generate", *more)
+            run([program.started(instrumented), *train], env={**os.environ, "LLVM_PROFILE_FILE": f"{own}.raw"})
+            run([merge, "merge", "-o", f"{own}.profdata", f"{own}.raw"])
+            made[f"clang, instrumented{name}"] = program.build(f"{own}.ci", f"-fprofile-use={own}.profdata", *more)
     started = {name: program.started(path) for name, path in made.items()}
     return started, counted, edges(plain, counted, f"{base}.fdata"), mismatch, cost
 
@@ -300,7 +302,7 @@ def show(program, folder, tool, rounds):
             times[name].append(seconds([path, *program.measure]))
     for name in list(made)[1:]:
         middle, low, high = interval([a / b for a, b in zip(times["plain"], times[name])])
-        print(f"  {name:<20} {middle:.3f}x  ({low:.3f} to {high:.3f})", flush=True)
+        print(f"  {name:<35} {middle:.3f}x  ({low:.3f} to {high:.3f})", flush=True)
     training = seconds([made["plain"], *program.train])
     for name, command in cost.items():
         print(f"  training, {name}: {seconds(command) / max(training, 1e-3):.1f} times the plain {training:.2f} s", flush=True)

@@ -20,6 +20,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -88,6 +89,16 @@ def one(tool, source, folder, rounds):
     show(labels, times(programs, rounds))
 
 
+def strip(path):
+    """Takes out the prefetches that a program can be built with."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r"\n *if \(OUTER_DIST.*?\n        }", "", text, flags=re.DOTALL)
+    text = re.sub(r"\n *(if \(\w+\) )?AHEAD\(.*\);", "", text)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def applied(tool, source, folder, rounds):
     """What the command alone makes of a program: each place of it, its distances, and what is kept."""
     name = os.path.basename(source)[:-2]
@@ -119,6 +130,8 @@ def main():
     need(args.tool)
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+        for path in glob.glob(f"{folder}/**/*.c", recursive=True) if args.apply else []:
+            strip(path)
         for title, sources in (("programs", f"{SOURCES}/*.c"), ("set aside", f"{SOURCES}/set_aside/*.c")):
             print(f"== {title}")
             for source in sorted(glob.glob(sources)):

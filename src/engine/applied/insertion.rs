@@ -151,9 +151,9 @@ struct Writer<'a> {
 struct Trace {
     /// Variables that are being replaced.
     within: Vec<String>,
-    /// Marks that read memory, and accesses of which only the address is needed.
-    reads: usize,
-    addresses: usize,
+    /// Reads of memory, where the access itself is and in all: marks, less accesses of which only the address is needed.
+    own: i64,
+    reads: i64,
     /// The names at the beginning of accesses that are read.
     read: Vec<String>,
     /// Where the access begins of which only the address is needed.
@@ -201,14 +201,15 @@ impl Writer<'_> {
     /// Refuses to read what an iteration may not, or to follow a pointer that is not there yet.
     fn check(&self, access: &Access, trace: &Trace) -> Result<(), Unwritten> {
         let (source, body) = (self.source, &self.around.body);
-        let reads = trace.reads.saturating_sub(trace.addresses);
-        let mut read = trace.read.iter().filter(|_| reads > 1);
+        let mut read = trace.read.iter().filter(|_| trace.reads > 1);
         if let Some(name) = read.find(|name| is_stored(source, body, name)) {
             return Err(Unwritten::Written(name.clone()));
         }
-        let is_safe = reads == 0
+        let is_skipped =
+            || trace.own > 0 && source.is_conditional(body, access.tokens.start, self.inner);
+        let is_safe = trace.reads <= 0
             || !trace.is_conditional
-                && !source.is_conditional(body, access.tokens.start, self.inner)
+                && !is_skipped()
                 && !source.is_left(body)
                 && !self.inner.is_some_and(|inner| source.is_left(&inner.body));
         if is_safe { Ok(()) } else { Err(Unwritten::Conditional) }
@@ -280,7 +281,7 @@ impl Writer<'_> {
         if let Some(name) = source.called(at).filter(|name| !is_harmless(source, name)) {
             return Err(Unwritten::Call(name.to_owned()));
         }
-        trace.reads += usize::from(source.is_read(at));
+        let mut reads = i64::from(source.is_read(at));
         if source.is_read_by_several(at) {
             let all = range.clone().filter(|at| source.is_variable(*at));
             trace.read.extend(all.map(|at| source.word(at).to_owned()));
@@ -288,10 +289,12 @@ impl Writer<'_> {
         if let Some(access) = source.access(at) {
             let start = access.tokens.start;
             let is_address = trace.wanted == Some(start) || source.is_address_taken(start);
-            trace.addresses += usize::from(is_address && source.reads(&access) > 0);
+            reads -= i64::from(is_address && source.reads(&access) > 0);
             let is_read = source.reads(&access) > usize::from(is_address);
             trace.read.extend(is_read.then(|| source.word(at).to_owned()));
         }
+        trace.reads += reads;
+        trace.own += if trace.within.is_empty() { reads } else { 0 };
         Ok(())
     }
 

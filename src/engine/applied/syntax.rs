@@ -228,7 +228,13 @@ impl<'a> Source<'a> {
         let is_choice = |at| matches!(self.word(at), "?" | "&&" | "||" | "and" | "or");
         let is_branch = |at| match self.word(at) {
             "continue" => true,
-            "for" => passed.is_none_or(|passed| passed.all.start != at) && self.is_in(at, token),
+            "for" => {
+                // What it begins with is done in any case.
+                let header = self.loop_at(at).and_then(|one| one.header);
+                let is_first = header.is_some_and(|header| header.init.contains(&token));
+                let is_passed = passed.is_some_and(|passed| passed.all.start == at);
+                !is_first && !is_passed && self.is_in(at, token)
+            }
             "if" | "while" | "switch" | "catch" => {
                 let open = at + 1 + usize::from(self.word(at + 1) == "constexpr");
                 self.closed(open).is_none_or(|end| end <= token) && self.is_in(at, token)

@@ -122,6 +122,8 @@ fn memory_is_read_ahead_only_if_every_iteration_reads_it() {
         "if (k) s += a[i];",
         "s += a[b[i]] ? 1 : 0;",
         "for (j = 0; j < m; j++) { if (j) break; } s += a[b[i]];",
+        "for (p = a[b[i]]; p; p = p->next) s++;",
+        "t *p = &a[b[i]]; s += k ? p->x : 0;",
     ] {
         assert_eq!(at(body), Ok(()), "{body}");
     }
@@ -137,6 +139,8 @@ fn memory_is_read_ahead_only_if_every_iteration_reads_it() {
         "s += a[b[i]]; if (s) return;",
         "if (k) goto end; s += a[b[i]];",
         "s += a[j]; if (k) { j = b[i]; }",
+        "t *p = a[b[i]]; s += k ? p->x->y : 0;",
+        "for (j = 0; j < a[b[i]]; j++) s++;",
         "s += a[x]; x = k ? y : z; if (k) break; x = b[i];",
     ] {
         assert!(at(body).is_err(), "{body}");

@@ -241,14 +241,10 @@ fn disagreeing(code: &Code, solved: &[Flow]) -> Option<String> {
         .map(|(function, _)| function.name.as_str())
         .collect();
     let (first, rest) = all.split_first()?;
-    Some(match rest.len() {
-        0 => {
-            format!("counts disagree in {first}: threads ended in it, or exceptions passed through")
-        }
-        more => format!(
-            "counts disagree in {first} and {more} more: threads ended in them, or exceptions passed through"
-        ),
-    })
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    Some(format!(
+        "counts disagree in {first}{more}: left in the middle by threads that ended, exceptions, or the end of a window"
+    ))
 }
 
 /// A note on executions of unknown jumps without edges.
