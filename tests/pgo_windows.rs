@@ -55,7 +55,6 @@ fn windows_of_a_run_have_its_proportions() {
         assert_eq!(ran.code(), Some(4), "{}", ran.stderr);
         let plain = ended(start(program(text(&file)).arg(times)));
         assert_eq!(ran.stdout, plain.stdout);
-        assert!(ran.stderr.contains(": a sample"), "{}", ran.stderr);
     }
 }
 
@@ -66,7 +65,6 @@ fn a_run_that_is_over_before_a_window_is_refused() {
     let profile = folder.file("profile");
     let ran = tdtool(["pgo", "--windows", "-o", &profile, "--", text(&file), "10"]);
     assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("leave out --windows"), "{}", ran.stderr);
     assert!(!Path::new(&profile).exists());
 }
 
@@ -83,7 +81,8 @@ fn a_process_has_a_profile_and_goes_on() {
     send(&running, Signal::SIGKILL);
     let end = ended(running);
     if is_checked {
-        assert!(ran.code() == Some(0) && state.contains("R (running)"), "{}\n{state}", ran.stderr);
+        let state = state.lines().find_map(|line| line.strip_prefix("State:\t"));
+        assert_eq!((ran.code(), state), (Some(0), Some("R (running)")), "{}", ran.stderr);
         assert_eq!(end.code(), None, "a signal ended it");
     }
 }

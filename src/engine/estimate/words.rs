@@ -64,7 +64,7 @@ fn advice(part: Part, grounds: &Grounds) -> String {
     match (part, grounds.walks) {
         (Part::MemoryBound, Some((load, memory))) => format!(
             " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, probably TLB misses: huge pages may help \
-             if none are in use (AnonHugePages in /proc/PID/smaps; madvise; of malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
+             (madvise; of malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
         ),
         _ => String::new(),
     }

@@ -5,6 +5,7 @@
 //! | `candidates` | the loads that are analysed, with the code around them |
 //! | `probed` | counts and latencies by probes → advice, without a PMU |
 //! | `in_flight` | how many misses this host keeps in flight |
+//! | `served` | the levels that serve a load |
 //! | `pace` | what bounds a loop whose misses are prefetched |
 //! | `rows` | advice as rows of the document |
 
@@ -13,6 +14,7 @@ mod in_flight;
 mod pace;
 mod probed;
 mod rows;
+mod served;
 
 pub use candidates::NoCycles;
 pub use in_flight::{HostMisses, misses_in_flight};

@@ -3,6 +3,7 @@
 
 use super::candidates::{Candidate, NoCycles, place};
 use super::rows::Host;
+use super::served::served;
 use crate::loop_path::{body, decoded};
 use isa::flow::{Edge, Flow, Loop};
 use loads::latency::Level;
@@ -62,7 +63,8 @@ fn misses(
     for row in counts.loads.iter().filter(is_inside) {
         let why = match (row.executions, row.levels.is_empty()) {
             (Some(n), false) => {
-                let slow = row.levels.iter().skip_while(|one| Some(one.level) != level);
+                let all = served(row, 0.0, 1.0);
+                let slow = all.iter().skip_while(|one| Some(one.level) != level);
                 sum += n as f64 * slow.map(|one| one.share).sum::<f64>();
                 continue;
             }

@@ -5,9 +5,10 @@ use super::candidates::{Candidate, NoCycles, candidate};
 use super::in_flight::HostMisses;
 use super::pace::{self, bounds, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
+use super::served::served;
 use crate::recorded_loads::executed::key;
 use loads::latency::Level;
-use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
+use loads::prefetch::{Measured, Probed, Request, Timed, TripCount, Trips, advise};
 use profile::code::Code;
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
@@ -159,12 +160,7 @@ fn timed(row: &CountedLoop) -> Timed {
 /// The timed executions of a load.
 fn probed(counts: &Count, row: &LoadRow, cycles_per_ns: f64) -> Probed {
     let first = counts.timer.as_ref().and_then(|timer| timer.caches.first());
-    let latencies = row.levels.iter().map(|one| Served {
-        level: one.level,
-        share: one.share,
-        cycles: one.latency.unwrap_or(0.0) * cycles_per_ns,
-    });
-    let levels: Vec<Served> = latencies.collect();
+    let levels = served(row, first.map_or(0.0, |one| one.mean), cycles_per_ns);
     let why =
         row.reasons.iter().find_map(|one| one.split_once(": ").map(|(_, why)| why.to_owned()));
     Probed {
