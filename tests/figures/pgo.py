@@ -14,6 +14,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -209,6 +210,30 @@ def edges(program, counted, fdata):
     return differs / sum(theirs.values()), apart
 
 
+def entries(program, counted, base):
+    """Functions of the plain program by their entries: as many as clang's instrumentation counts, fewer (inlined), more; sums."""
+    merge = version("llvm-profdata")
+    made = program.build(f"{base}.entry", "-fprofile-generate", "-mllvm", "-pgo-instrument-entry=true")
+    run([program.started(made), *program.train], env={**os.environ, "LLVM_PROFILE_FILE": f"{base}.entry.raw"})
+    run([merge, "merge", "-o", f"{base}.entry.profdata", f"{base}.entry.raw"])
+    theirs, name = {}, None
+    for line in run([merge, "show", "--all-functions", "--counts", f"{base}.entry.profdata"], text=True).splitlines():
+        if found := re.match(r"  (\S+):$", line):
+            name = found[1].split(";")[-1]
+        elif found := re.match(r" +Block counts: \[(\d+)", line):
+            theirs[name] = int(found[1])
+    start = {one["start"]: one["name"] for one in counted["functions"]}
+    ours = collections.Counter({one["name"]: one["other_entries"] or 0 for one in counted["functions"]})
+    for edge in counted["edges"]:
+        if edge["kind"] in ("call", "tail") and edge["to"] in start:
+            ours[start[edge["to"]]] += edge["count"] or 0
+    both = [(theirs[name], count) for name, count in ours.items() if count and name in theirs]
+    for label, wanted in (("equal", 0), ("fewer, as inlined", -1), ("more", 1)):
+        all_of = [(a, b) for a, b in both if (b > a) - (b < a) == wanted]
+        print(f"  functions with entries as by -fprofile-generate, {label}: {len(all_of)}, {sum(b for _, b in all_of)} entries "
+              f"(theirs {sum(a for a, _ in all_of)})")
+
+
 def seconds(command):
     """User time of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -271,7 +296,7 @@ def choose(n, k):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser, blocks=False)
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of all variants; 0 times nothing (default 9)")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of all variants; 0 times nothing, and compares entries of functions with clang's (default 9)")
     parser.add_argument("--sources", help="folder with unpacked sources: lua-…, sqlite3-… (with sqlite3.c)")
     parser.add_argument("--only", help="one program")
     options = parser.parse_args()
@@ -295,6 +320,8 @@ def show(program, folder, tool, rounds):
     print(f"  instructions fitted {share(instructions, 'fitted'):.2f} %; edges sampled {share(passed, 'sampled'):.2f} %, "
           f"fitted {share(passed, 'fitted'):.2f} %")
     if rounds == 0:
+        if not isinstance(program, Rust):
+            entries(program, counted, f"{folder}/{program.name}")
         return
     times = collections.defaultdict(list)
     for _ in range(rounds):
