@@ -31,6 +31,9 @@ const KNOWN: [&str; 18] = [
 const TYPES: [&str; 10] =
     ["int", "long", "short", "char", "unsigned", "signed", "float", "double", "bool", "return"];
 
+/// Words before a name that is not declared there.
+const KEYWORDS: [&str; 6] = ["return", "else", "do", "case", "goto", "throw"];
+
 /// Whether a function, by its name, changes nothing as far as the text shows.
 pub(super) fn is_harmless(source: &Source<'_>, name: &str) -> bool {
     is_harmless_at(source, name, DEPTH)
@@ -52,20 +55,21 @@ fn is_harmless_at(source: &Source<'_>, name: &str, depth: u32) -> bool {
         && all.all(|(start, body)| {
             let is_own = |at: usize| {
                 let own = source.word(at);
+                // `int k`, or a parameter `int *k`; what `int &k` changes is of the caller.
                 let is_declared = |of: usize| {
-                    source.word(of) == own
-                        && of > 0
-                        && (source.is_name(of - 1) && source.word(of - 1) != "return"
-                            || matches!(source.before(of), "," | "*" | "&"))
+                    let is_typed = source.is_name(of - 1) && !KEYWORDS.contains(&source.before(of));
+                    let is_pointer = of < body.start && source.before(of) == "*";
+                    source.word(of) == own && (is_typed || is_pointer)
                 };
                 source.is_variable(at) && (start..at + 1).any(is_declared)
             };
             let changes = |at: usize| {
                 is_change(source.word(at)) && {
-                    // `*p = …` and `&r = …` change what is elsewhere, but for `T *p = …`.
+                    // `*p = …` changes what is elsewhere, but for `T *p = …`.
+                    let is_typed =
+                        |at: usize| source.is_name(at) && !KEYWORDS.contains(&source.word(at));
                     let is_variable = |at: usize| {
-                        is_own(at)
-                            && (!matches!(source.before(at), "*" | "&") || source.is_name(at - 2))
+                        is_own(at) && (!matches!(source.before(at), "*" | "&") || is_typed(at - 2))
                     };
                     let is_before = is_variable(at - 1);
                     let is_after = matches!(source.word(at), "++" | "--") && is_variable(at + 1);
@@ -173,13 +177,27 @@ mod tests {
             int twice(int k) { return hash(k) + hash(k); }\nint far(int k) { return other(k); }\n\
             int kept(int k) { static int s; s = k; return s; }\nint put(int k) { t[k] = k; return 0; }\n\
             int walk(const char *s) { int n = 0; for (; *s; s++) n++; return n; }\nint past(int k) { p->n++; return k; }\n\
-            int own(int n) { return own(n - 1); }\nint called(int k) { return f[k](k); }\n";
+            int by(int &k) { k = 1; return 2; }\nint other_way(int k) { if (k) return 1; else total = k; return 0; }\n\
+            int times(int k) { int n = k * total; total = n; return n; }\nint at_once(int *p) { return *p = 3; }\nint own(int n) { return own(n - 1); }\nint called(int k) { return f[k](k); }\n";
         let source = Source::new(text);
         for name in ["H", "hash", "twice", "walk", "uint64_t", "sizeof"] {
             assert!(is_harmless(&source, name), "{name}");
         }
-        for name in ["N", "next", "count", "far", "kept", "put", "past", "own", "called", "unknown"]
-        {
+        for name in [
+            "N",
+            "next",
+            "count",
+            "far",
+            "kept",
+            "put",
+            "past",
+            "own",
+            "called",
+            "unknown",
+            "by",
+            "other_way",
+            "times",
+        ] {
             assert!(!is_harmless(&source, name), "{name}");
         }
     }
