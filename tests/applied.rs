@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A sum over a list of indices, in 128 MiB; it prints `WORD`, too.
-const SOURCE: &str = r#"#include <stdint.h>
+pub const SOURCE: &str = r#"#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifndef WORD

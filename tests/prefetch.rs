@@ -1,5 +1,6 @@
 //! `tdtool prefetch`: recordings whose truth is known (../shared/simlbr/README.md), and llc.
 
+use crate::applied::SOURCE;
 use crate::support::files::{Folder, fixture, shared, text};
 use crate::support::quiet::alone;
 use crate::support::run::{command, ended, send, start, tdtool};
@@ -191,26 +192,6 @@ fn plans_have_what_is_known() {
     assert_eq!(levels["evidence"]["modes"], json!([80, 230, 650]));
 }
 
-/// A sum over a list of indices: eight executions of the loop, of 2²⁰ iterations.
-const INDIRECT: &str = r#"
-#include <stdint.h>
-#include <stdlib.h>
-__attribute__((noipa)) uint64_t kernel(const uint32_t *index, const uint32_t *data, long n) {
-    uint64_t sum = 0;
-    for (long i = 0; i < n; i++) sum += data[index[i]];
-    return sum;
-}
-int main(void) {
-    long n = 1 << 20, m = 1 << 25;
-    uint32_t *index = malloc(4 * n), *data = malloc(4 * m), x = 1;
-    uint64_t sum = 0;
-    for (long i = 0; i < n; i++) x = x * 1664525 + 1013904223, index[i] = x >> 7;
-    for (long i = 0; i < m; i++) data[i] = i;
-    for (int k = 0; k < 8; k++) sum += kernel(index, data, n);
-    return sum == 1;
-}
-"#;
-
 /// Why no advice can be had here and now.
 fn not_now(stderr: &str) -> bool {
     ["cannot trace", "core clock", "not known here"].iter().any(|why| stderr.contains(why))
@@ -222,7 +203,7 @@ fn a_command_is_advised_by_probes() {
     let _alone = alone();
     let place = Folder::new();
     let options = ["-O2", "-fno-tree-vectorize"];
-    let Some(program) = gcc(place.path(), INDIRECT, &options, "program") else { return };
+    let Some(program) = gcc(place.path(), SOURCE, &options, "program") else { return };
     assert_holds("advice by probes", || {
         let done = tdtool(["prefetch", "--format", "json", "--", text(&program)]);
         if not_now(&done.stderr) {

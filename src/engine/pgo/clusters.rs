@@ -41,7 +41,7 @@ fn unread(module: &str, why: NoCode) -> Error {
         .hint("other profiles (--for) need none of them")
 }
 
-/// Gives a profile the order of the machine blocks, if the file tells of them.
+/// Adds the order of the machine blocks to a profile, if the file has a map of them.
 ///
 /// # Errors
 /// Their map cannot be read.
