@@ -9,15 +9,19 @@
 //! Something that is not known has a most that it can take: so much goes to no other part for certain, and each
 //! interval has what would be there if it took that, or nothing.
 
-use crate::evidence::{BoundBy, Evidence, Interval, Isolated, Reason};
+use crate::evidence::{BoundBy, Evidence, Interval, Reason};
 use crate::part::{CONTENTION, Part};
 use crate::parts::Parts;
-use crate::rest::{Rest, attribute};
+use crate::rest::{Attributed, Rest, attribute};
 use crate::share::{Share, Source};
 use crate::within::Within;
 
 /// From this multiple of the program's own time on, a measurement in isolation is of other work.
 const SLOWER: f64 = 1.25;
+
+/// Share of [`Isolated::among`] that all pieces have alike: compiled code leaves much or little to execute beside any of it,
+/// while one block waits for those around it and another does not.
+const ALIKE: f64 = 0.5;
 
 /// Divides the time.
 pub fn divide(evidence: &Evidence) -> Parts {
@@ -27,6 +31,22 @@ pub fn divide(evidence: &Evidence) -> Parts {
 /// Divides the time of several pieces of code that run among each other, as one: a sample is often taken in the piece
 /// after the one that took the time, and one runs while another waits.
 pub fn divide_all(all: &[Evidence]) -> Parts {
+    divided(all, Errors::All)
+}
+
+/// [`divide_all`] with the errors of [`Isolated::among`] that are alike.
+pub(crate) fn divide_alike(all: &[Evidence]) -> Parts {
+    divided(all, Errors::Alike)
+}
+
+/// Which errors of [`Isolated::among`] there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    All,
+    Alike,
+}
+
+fn divided(all: &[Evidence], errors: Errors) -> Parts {
     let timed: Vec<&Evidence> = all.iter().filter(|one| one.cycles.value > 0.0).collect();
     if timed.is_empty() {
         return Parts::unknown(Reason::NoTime);
@@ -36,7 +56,7 @@ pub fn divide_all(all: &[Evidence]) -> Parts {
     let mut parts: Vec<(f64, Parts)> = Vec::new();
     if !known.is_empty() {
         let known: Vec<Evidence> = known.into_iter().map(believable).collect();
-        parts.push((known.iter().map(|one| one.cycles.value).sum(), of_known(&known)));
+        parts.push((known.iter().map(|one| one.cycles.value).sum(), of_known(&known, errors)));
     }
     for one in unknown {
         let why = one.retiring.as_ref().err().cloned();
@@ -57,14 +77,16 @@ pub(crate) fn whole(all: &[Evidence]) -> Interval {
 /// The share of so many cycles that the retired µops of all take, as far as they are known.
 pub(crate) fn retired(all: &[Evidence], cycles: f64) -> Interval {
     let known = all.iter().filter(|one| one.retiring.is_ok()).map(believable);
-    Known::of(&known.collect::<Vec<_>>(), Interval::exact(cycles)).retiring
+    let known = known.collect::<Vec<_>>();
+    Known::of(&known, Interval::exact(cycles), Errors::All).retiring
 }
 
-fn of_known(all: &[Evidence]) -> Parts {
+fn of_known(all: &[Evidence], errors: Errors) -> Parts {
     let time = whole(all);
-    let mut known = Known::of(all, time);
+    let mut known = Known::of(all, time, errors);
     known.reconcile();
-    let left = Rest::of(all, known.rest(time), time.value);
+    let slack = known.retiring.error() / known.retiring.value.max(f64::MIN_POSITIVE);
+    let left = Rest::of(all, known.rest(time), (time.value, slack.min(1.0)));
     known.give_way(&left);
     let mut parts = Parts::default();
     let share = |share: Interval, source| Share::known(share.clamped(0.0, 1.0), source);
@@ -91,6 +113,7 @@ fn of_known(all: &[Evidence]) -> Parts {
     let attributed = attribute(&left, &mut parts);
     known.without_bound(&mut parts);
     known.contend(all, &mut parts);
+    known.backend(&left, &attributed, &mut parts);
     let Known { loads, core, .. } = known;
     Within { all, time: time.value, loads, core, attributed }.enter(&mut parts);
     parts.tightened()
@@ -101,8 +124,9 @@ fn of_known(all: &[Evidence]) -> Parts {
 fn believable(evidence: &Evidence) -> Evidence {
     let mut checked = evidence.clone();
     if let Ok(found) = &evidence.isolated {
-        checked.retiring = checked.retiring.map(|one| one.clamped(0.0, found.cycles.high));
-        let times = found.cycles.low / evidence.cycles.high;
+        let alone = found.whole();
+        checked.retiring = checked.retiring.map(|one| one.clamped(0.0, alone.high));
+        let times = alone.low / evidence.cycles.high;
         if times > SLOWER {
             checked.isolated = Err(Reason::OtherWork(times));
         }
@@ -133,6 +157,35 @@ fn waiting(excess: Interval, loads: f64, certain: f64) -> (Interval, Interval) {
     (of(loads, sure, loads), of(1.0 - loads, 1.0 - loads, 1.0 - sure))
 }
 
+/// A sum of cycles in isolation. Errors of measurements may have the same cause; those of [`Isolated::among`] have in part.
+struct Alone {
+    sum: Interval,
+    among: Vec<Interval>,
+}
+
+impl Alone {
+    const EMPTY: Self =
+        Self { sum: Interval { value: 0.0, low: 0.0, high: 0.0 }, among: Vec::new() };
+
+    fn add(&mut self, one: Interval, among: Interval) {
+        self.sum = self.sum.plus_alike(one);
+        self.among.push(among);
+    }
+
+    fn whole(&self, errors: Errors) -> Interval {
+        let among = match errors {
+            Errors::All => Interval::sum(&self.among, ALIKE),
+            Errors::Alike => {
+                let all = Interval::sum(&self.among, 1.0);
+                let half = |of: f64| all.value + ALIKE * (of - all.value);
+                Interval::new(all.value, half(all.low), half(all.high))
+            }
+        };
+        let among = Interval { value: 0.0, low: -among.below(), high: among.above() };
+        self.sum.plus(among).clamped(0.0, f64::INFINITY)
+    }
+}
+
 /// The shares that are known in themselves.
 #[derive(Default)]
 struct Known {
@@ -151,33 +204,52 @@ struct Known {
 }
 
 impl Known {
-    fn of(all: &[Evidence], time: Interval) -> Self {
+    fn of(all: &[Evidence], time: Interval, errors: Errors) -> Self {
         let mut sum = Self::default();
+        let [mut slots, mut front, mut core, mut loads, mut unknown, mut alone] =
+            [const { Alone::EMPTY }; 6];
         for one in all {
             let retired = one.retiring.clone().unwrap_or_default();
             sum.retiring = sum.retiring.plus_alike(retired);
             sum.mispredicted = sum.mispredicted.plus_alike(one.mispredicted.cycles);
             let contended = one.contention.map(|of| of.cycles).unwrap_or_default();
             sum.contended = sum.contended.plus_alike(contended);
-            let Ok(Isolated { cycles, loads, .. }) = &one.isolated else {
+            let Ok(found) = &one.isolated else {
                 sum.alone = sum.alone.plus_alike(retired);
                 continue;
             };
-            let longer = if cycles.value > retired.value { *cycles } else { retired };
-            sum.alone = sum.alone.plus_alike(longer);
-            let excess = cycles.minus(retired).clamped(0.0, f64::INFINITY);
-            let of = match part_of(one) {
-                Some(Part::FetchBandwidth) => &mut sum.front,
-                Some(Part::CoreBound) => {
-                    let (waits, others) = waiting(excess, *loads, one.certain);
-                    sum.loads = sum.loads.plus_alike(waits);
-                    sum.core = sum.core.plus_alike(others);
-                    continue;
-                }
-                Some(_) => &mut sum.retiring,
-                None => &mut sum.unknown,
+            let excess = found.cycles.minus(retired).clamped(0.0, f64::INFINITY);
+            let more = found.cycles.value * found.among;
+            let around = |of: Interval, least: f64| {
+                Interval::new(of.value, (of.value - more).max(least), of.value + more)
             };
-            *of = of.plus_alike(excess);
+            let among = around(excess, 0.0);
+            if found.cycles.value > retired.value {
+                alone.add(found.cycles, around(found.cycles, 0.0));
+            } else {
+                alone.add(retired, around(retired, 0.0));
+            }
+            match part_of(one) {
+                Some(Part::FetchBandwidth) => front.add(excess, among),
+                Some(Part::CoreBound) => {
+                    let (waits, others) = waiting(excess, found.loads, one.certain);
+                    loads.add(waits, among.times(found.loads));
+                    core.add(others, among.times(1.0 - found.loads));
+                }
+                Some(_) => slots.add(excess, among),
+                // What it takes among other code is no matter of what bounds it alone.
+                None => unknown.add(excess, Interval::exact(excess.value)),
+            }
+        }
+        for (of, own) in [
+            (&mut sum.retiring, slots),
+            (&mut sum.front, front),
+            (&mut sum.core, core),
+            (&mut sum.loads, loads),
+            (&mut sum.unknown, unknown),
+            (&mut sum.alone, alone),
+        ] {
+            *of = of.plus_alike(own.whole(errors));
         }
         sum.all().into_iter().for_each(|one| *one = one.over(time));
         sum.alone = sum.alone.over(time);
@@ -260,6 +332,21 @@ impl Known {
         let memory = parts.of(Part::MemoryBound).clone();
         let why = Reason::NotSeparated;
         parts.set(Part::MemoryBound, memory.or_more(self.contended, Source::Compared, &why));
+    }
+
+    /// Enters Core and Memory Bound together. What code takes longer in isolation than believed is Core Bound instead of a wait,
+    /// so that their sum lacks only what may be neither.
+    fn backend(&self, left: &Rest, of: &Attributed, parts: &mut Parts) {
+        let sum = parts.backend();
+        let error = |side: fn(Interval) -> f64| {
+            let others = [self.retiring, self.mispredicted, self.front, self.unknown];
+            others.map(side).into_iter().fold(0.0, f64::hypot)
+        };
+        let doubt = of.doubt.hypot(self.contended.below());
+        let less = error(Interval::above).hypot(doubt) + left.open() + of.may_be_fetch;
+        let more = error(Interval::below) + parts.unexplained.value + parts.fetch_latency.value;
+        let share = Interval::new(sum.value, sum.value - less, sum.value + more);
+        parts.set(Part::BackendBound, sum.with(share.clamped(0.0, 1.0)));
     }
 
     /// Enters what the code takes in isolation by a bound that is not known: it may be any there is.

@@ -1,6 +1,7 @@
 //! Tests of the division on cases worked out by hand.
 
 use super::*;
+use crate::evidence::Isolated;
 use crate::{Contending, Contention, Divisions, Dominant, Loads, Mispredicted, bottleneck};
 
 /// 100 cycles sampled within 4 %, 10 of them retiring, 30 in isolation.
@@ -11,7 +12,7 @@ fn evidence() -> Evidence {
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
         contention: None,
-        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }),
+        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.0 }),
         other_values: false,
         divisions: Divisions::Absent,
         certain: IDLE,
@@ -52,7 +53,7 @@ fn without_evidence_the_rest_is_unexplained() {
 fn waiting_for_the_first_cache_is_memory_bound() {
     let of = |loads| {
         let cycles = Interval::exact(30.0);
-        let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads });
+        let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads, among: 0.0 });
         let parts = divide(&Evidence { cycles: Interval::exact(100.0), isolated, ..evidence() });
         sums_to_one(&parts);
         assert_eq!(parts.get(Part::L1Bound), Some(parts.of(Part::MemoryBound)));
@@ -68,7 +69,12 @@ fn waiting_for_the_first_cache_is_memory_bound() {
     near(chain.of(Part::L1Bound), [0.12, 0.06, 0.12]);
     near(chain.of(Part::CoreBound), [0.08, 0.08, 0.14]);
     // Where counters have all of it in Memory Bound.
-    let isolated = Ok(Isolated { cycles: Interval::exact(30.0), bound: BoundBy::Core, loads: 0.6 });
+    let isolated = Ok(Isolated {
+        cycles: Interval::exact(30.0),
+        bound: BoundBy::Core,
+        loads: 0.6,
+        among: 0.0,
+    });
     let cycles = Interval::exact(100.0);
     let parts = divide(&Evidence { cycles, isolated, certain: 1.0, ..evidence() });
     near(parts.of(Part::L1Bound), [0.12; 3]);
@@ -160,7 +166,7 @@ fn the_bound_says_where_isolated_cycles_belong() {
     let of = |bound| {
         let cycles = Interval::exact(30.0);
         let parts = divide(&Evidence {
-            isolated: Ok(Isolated { cycles, bound, loads: 0.0 }),
+            isolated: Ok(Isolated { cycles, bound, loads: 0.0, among: 0.0 }),
             ..evidence()
         });
         sums_to_one(&parts);
@@ -203,7 +209,7 @@ fn without_isolation_only_carried_latency_is_memory() {
 #[test]
 fn what_takes_longer_in_isolation_was_other_work() {
     let cycles = Interval::exact(500.0);
-    let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 });
+    let isolated = Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.0 });
     let parts = divide(&Evidence { isolated, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.9);
@@ -258,6 +264,7 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
             cycles: Interval::relative(90.0, 0.05),
             bound: BoundBy::Core,
             loads: 0.0,
+            among: 0.0,
         }),
         ..evidence()
     };
@@ -359,4 +366,44 @@ fn what_contention_costs_is_in_memory_bound() {
     sums_to_one(&parts);
     let [shared, locked] = [Part::FalseSharing, Part::LockLatency].map(|part| value(&parts, part));
     assert!((locked / shared - 1.5).abs() < 1e-3 && locked + shared < 0.75, "{parts:?}");
+}
+
+/// A block of 100 cycles outside loops, of which 10 retire, and 50 ± 30 % in isolation; its loads can take all that is left.
+fn among_others(retired: Interval) -> Evidence {
+    let cycles = Interval::exact(50.0);
+    let at_most = Interval::exact(400.0);
+    Evidence {
+        cycles: Interval::exact(100.0),
+        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.3 }),
+        retiring: Ok(retired),
+        is_loop: false,
+        loads: Ok(Loads { at_most, ..Loads::default() }),
+        ..evidence()
+    }
+}
+
+/// By hand: 40 ± 15 are Core Bound, what is left waits for loads: together 90, less a quarter of 50 at most, as that
+/// may have another cause. What retires, 10 ± 4, is none of it.
+#[test]
+fn backend_bound_minds_not_how_long_code_takes_in_isolation() {
+    let parts = divide(&among_others(Interval::exact(10.0)));
+    assert!((parts.of(Part::CoreBound).interval().below() - 0.15).abs() < 1e-9, "{parts:?}");
+    let both = parts.backend();
+    assert!((both.value - 0.9).abs() < 1e-9 && (both.low - 0.775).abs() < 1e-9, "{both:?}");
+    let parts = divide(&among_others(Interval::relative(10.0, 0.4)));
+    assert!((parts.backend().low - (0.9 - 0.04_f64.hypot(0.125))).abs() < 1e-9, "{parts:?}");
+    // Mispredictions that may take 30 are of neither.
+    let mispredicted =
+        Mispredicted { unknown: Some((30.0, Reason::given("no cost"))), ..Mispredicted::default() };
+    let open = divide(&Evidence { mispredicted, ..among_others(Interval::exact(10.0)) });
+    assert!(open.backend().low < 0.6, "{open:?}");
+}
+
+/// By hand: half of 30 % is alike, the rest, 26 %, independent: of 100 such blocks √(15² + 2.6²) % of 50 are left.
+#[test]
+fn what_code_takes_among_other_code_is_alike_in_part() {
+    let one = among_others(Interval::exact(10.0));
+    let below = |of: &Parts| of.of(Part::CoreBound).interval().below();
+    assert!((below(&divide_all(&vec![one.clone(); 100])) - 0.0761).abs() < 1e-3);
+    assert!((below(&divide_alike(&[one])) - 0.075).abs() < 1e-9);
 }

@@ -189,6 +189,26 @@ impl Interval {
         Self::new(self.value + other.value, self.low + other.low, self.high + other.high)
     }
 
+    /// The sum of values whose errors have this share alike, which adds up; the rest of them is independent.
+    pub fn sum(all: &[Self], alike: f64) -> Self {
+        let error = |of: fn(Self) -> f64| {
+            let (sum, squares) = all.iter().fold((0.0, 0.0), |(sum, squares), one| {
+                (sum + of(*one), squares + of(*one).powi(2))
+            });
+            ((alike * sum).powi(2) + (1.0 - alike * alike) * squares).sqrt()
+        };
+        let value = all.iter().map(|one| one.value).sum::<f64>();
+        Self::new(value, value - error(Self::below), value + error(Self::above))
+    }
+
+    /// Without a relative error that is part of its own, in quadrature.
+    #[must_use]
+    pub fn without(self, error: f64) -> Self {
+        let part = self.value * error;
+        let left = |whole: f64| (whole.powi(2) - part.powi(2)).max(0.0).sqrt();
+        Self::new(self.value, self.value - left(self.below()), self.value + left(self.above()))
+    }
+
     /// A multiple.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
@@ -238,6 +258,16 @@ pub struct Isolated {
     /// The share of what it takes beyond retiring, 0 to 1, in which loads wait for L1 or for earlier stores: the trees
     /// of Intel and AMD have it in Memory Bound.
     pub loads: f64,
+    /// By how much it takes less or more among other code, relative to its cycles: an error beside that of the measurement, and
+    /// in part another one in each piece.
+    pub among: f64,
+}
+
+impl Isolated {
+    /// The cycles with all of their error.
+    pub fn whole(&self) -> Interval {
+        self.cycles.widened(self.among)
+    }
 }
 
 /// Its divisions and roots.
@@ -353,6 +383,14 @@ mod tests {
         assert_eq!(a.plus(b), Interval::new(30.0, 25.0, 35.0));
         assert_eq!(a.minus(b), Interval::new(-10.0, -15.0, -5.0));
         assert_eq!(a.plus_alike(b), Interval::new(30.0, 23.0, 37.0));
+        assert_eq!(Interval::sum(&[a, b], 1.0), a.plus_alike(b));
+        assert_eq!(Interval::sum(&[a, b], 0.0), a.plus(b));
+        // √(0.6² × 7² + 0.8² × (3² + 4²)) = √33.64 = 5.8.
+        let part = Interval::sum(&[a, b], 0.6);
+        assert!((part.below() - 5.8).abs() < 1e-9 && (part.above() - 5.8).abs() < 1e-9, "{part:?}");
+        // Of an error of 5, 3 are left without 4.
+        let less = Interval::relative(10.0, 0.5).without(0.4);
+        assert!((less.below() - 3.0).abs() < 1e-9 && (less.above() - 3.0).abs() < 1e-9, "{less:?}");
     }
 
     /// By hand: 30 % and 40 % make 50 % of 10 / 20.

@@ -6,7 +6,7 @@
 //! | [`part`] | the parts, and which is part of which |
 //! | [`share`] | the share of a part, with its source |
 //! | [`parts`] | the shares of all, and sums of them |
-//! | [`tree`] | the tree that they make, and the largest of them |
+//! | [`tree`] | the tree that they make, and its bottleneck |
 //! | [`evidence`] | evidence of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
 //! | `rest` | the remainder, by what can account for it |
@@ -35,4 +35,4 @@ pub use part::Part;
 pub use parts::Parts;
 pub use sampled::Sampled;
 pub use share::{Share, Source};
-pub use tree::{Dominant, Node, bottleneck};
+pub use tree::{Dominant, Node, bottleneck, rivals};

@@ -46,6 +46,8 @@ pub enum Part {
     FalseSharing,
     /// For bytes that locked instructions access.
     LockLatency,
+    /// Core and Memory Bound together, whose sum is known better than either.
+    BackendBound,
 }
 
 /// All parts that make up the time, in the order of documents.
@@ -100,6 +102,11 @@ impl Part {
         ALL.into_iter().chain(WITHIN)
     }
 
+    /// The parts that a document may have beside those that make up the time.
+    pub(crate) fn further() -> impl Iterator<Item = Self> {
+        WITHIN.into_iter().chain([Self::BackendBound])
+    }
+
     /// The parts within it.
     pub fn children(self) -> impl Iterator<Item = Self> {
         WITHIN.into_iter().filter(move |part| part.parent() == Some(self))
@@ -133,6 +140,7 @@ impl Part {
             }
             Self::FalseSharing => ("false_sharing", "False Sharing", Some(Self::MemoryBound)),
             Self::LockLatency => ("lock_latency", "Lock Latency", Some(Self::MemoryBound)),
+            Self::BackendBound => ("backend_bound", "Backend Bound", None),
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Parts {
     pub children: Children,
 }
 
-/// Parts within others.
+/// Parts within others, and Backend Bound.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Children(BTreeMap<Part, Share>);
 
@@ -83,6 +83,18 @@ impl Parts {
         } = share;
     }
 
+    /// Core and Memory Bound together; without a reason.
+    pub(crate) fn backend(&self) -> Share {
+        let sum = self.core_bound.plus(&self.memory_bound);
+        match self.get(Part::BackendBound) {
+            Some(Share { low, high, .. }) => {
+                let (low, high) = (sum.low.max(*low), sum.high.min(*high));
+                Share { low: low.min(sum.value), high: high.max(sum.value), ..sum }
+            }
+            None => sum,
+        }
+    }
+
     /// The children of a part that are known and may have any of the time.
     pub fn below(&self, part: Part) -> impl Iterator<Item = (Part, &Share)> {
         let known = part.children().filter_map(|child| Some((child, self.get(child)?)));
@@ -129,9 +141,18 @@ impl Parts {
     #[must_use]
     pub fn tightened(&self) -> Self {
         let lost = |part: Part| part != Part::Retiring;
-        let least: f64 = self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.low).sum();
+        let backend = self.backend().low;
+        let apart = |part: Part| !matches!(part, Part::CoreBound | Part::MemoryBound);
+        let others = self.iter().filter(|(part, _)| lost(*part) && apart(*part));
+        let least = backend + others.map(|(_, of)| of.low).sum::<f64>();
         self.map(|part, of| {
-            let own = if lost(part) { of.low } else { 0.0 };
+            let own = match part {
+                Part::CoreBound => backend - self.memory_bound.low,
+                Part::MemoryBound => backend - self.core_bound.low,
+                Part::BackendBound => backend,
+                _ if lost(part) => of.low,
+                _ => 0.0,
+            };
             let most = if part.parent().is_some() { 1.0 } else { 1.0 - (least - own) };
             of.within(Interval { high: of.high.min(most).max(of.value), ..of.interval() })
         })
@@ -204,6 +225,12 @@ impl Parts {
                 parts.set(part, share);
             }
         }
+        if all.clone().any(|(_, of)| of.get(Part::BackendBound).is_some()) {
+            let weighted =
+                |(own, parts): (f64, &Self)| parts.backend().interval().times(own / time);
+            let share = all.map(weighted).fold(Interval::default(), Interval::plus_alike);
+            parts.set(Part::BackendBound, parts.backend().with(share));
+        }
         parts.fitted()
     }
 
@@ -215,6 +242,9 @@ impl Parts {
 
     /// The interval of a part: of a child that is not known apart, anything up to its parent.
     pub(crate) fn most(&self, part: Part) -> Interval {
+        if part == Part::BackendBound {
+            return self.backend().interval();
+        }
         match self.get(part) {
             Some(share) => share.interval(),
             None => Interval { value: 0.0, low: 0.0, high: self.of(part).high },
@@ -243,7 +273,7 @@ impl<'de> Deserialize<'de> for Children {
             fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Children, A::Error> {
                 let mut found = BTreeMap::new();
                 while let Some(name) = all.next_key::<String>()? {
-                    match WITHIN.into_iter().find(|part| part.name() == name) {
+                    match Part::further().find(|part| part.name() == name) {
                         Some(part) => drop(found.insert(part, all.next_value()?)),
                         None => drop(all.next_value::<IgnoredAny>()?),
                     }

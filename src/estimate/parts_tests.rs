@@ -1,7 +1,7 @@
 //! Sums, intervals and trees of parts, by hand.
 
 use super::*;
-use crate::{Dominant, bottleneck};
+use crate::{Dominant, bottleneck, rivals};
 
 /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
 #[test]
@@ -126,14 +126,74 @@ fn parts_within_their_errors_are_not_named() {
     assert_eq!(bottleneck(&Parts::unknown(Reason::NoTime)), None);
 }
 
-/// By hand: Core Bound may be 0.9 by itself, but at least 0.5 retire, and 0.05 go to mispredicted branches: 0.45 at most.
+/// By hand: Core Bound may be 0.9 by itself, but at least 0.62 retire, and 0.05 go to mispredicted branches: 0.33 at most.
 #[test]
 fn slots_that_retire_are_no_other_part_s() {
     use crate::part::Part::{BadSpeculation, CoreBound, Retiring};
-    let mut all = parts(&[(Retiring, 0.6, 0.1), (BadSpeculation, 0.05, 0.0)]);
-    all.set(CoreBound, Share::known(Interval::new(0.35, 0.05, 0.9), Source::Modelled));
+    let mut all = parts(&[(Retiring, 0.72, 0.1), (BadSpeculation, 0.05, 0.0)]);
+    all.set(CoreBound, Share::known(Interval::new(0.23, 0.05, 0.9), Source::Modelled));
     assert_eq!(bottleneck(&all), Some(Dominant::Part(Retiring)));
     assert_eq!(all.share(Dominant::Backend).high, 0.9, "without its cause less may retire");
+}
+
+/// Intel's tree flags Retiring above 0.7, Bad Speculation above 0.15, Backend Bound above 0.2: below that what loses most
+/// is named, if anything loses much.
+#[test]
+fn what_loses_most_is_named_unless_most_retires() {
+    use crate::part::Part::{BadSpeculation, CoreBound, Retiring};
+    let of = |retiring, core| {
+        let wrong = 1.0 - retiring - core;
+        let all = [(Retiring, retiring, 0.0), (CoreBound, core, 0.0), (BadSpeculation, wrong, 0.0)];
+        bottleneck(&parts(&all)).and_then(Dominant::part)
+    };
+    assert_eq!(of(0.72, 0.25), Some(Retiring));
+    assert_eq!(of(0.68, 0.25), Some(CoreBound));
+    assert_eq!(of(0.68, 0.19), Some(Retiring), "no loss is large");
+    assert_eq!(of(0.6, 0.19), Some(BadSpeculation), "0.21");
+    assert_eq!(of(0.5, 0.2), Some(BadSpeculation));
+}
+
+/// By hand: 0.4 against 0.3 at level 1; in it 0.1 more against √2 × 0.02 and √2 × 0.15.
+#[test]
+fn the_search_ends_above_parts_that_may_be_as_large() {
+    use crate::part::Part::{BadSpeculation, CoreBound, MemoryBound, Retiring};
+    let of = |half| {
+        let waits = [(CoreBound, 0.25, half), (MemoryBound, 0.15, half)];
+        bottleneck(&parts(
+            &[&waits[..], &[(BadSpeculation, 0.3, 0.0), (Retiring, 0.3, 0.0)]].concat(),
+        ))
+    };
+    assert_eq!(of(0.02), Some(Dominant::Part(CoreBound)));
+    assert_eq!(of(0.15), Some(Dominant::Backend));
+}
+
+/// Where nothing is certain, the sentence has two nodes.
+#[test]
+fn rivals_are_nodes_of_level_1() {
+    use crate::part::Part::{BadSpeculation, CoreBound, MemoryBound, Retiring, Unexplained};
+    let of = |all: &[(Part, f64, f64)]| rivals(&parts(all)).map(|of| of.map(Dominant::name));
+    let waits = [(CoreBound, 0.25, 0.2), (MemoryBound, 0.2, 0.2)];
+    let wrong = (BadSpeculation, 0.4, 0.1);
+    let both = [&waits[..], &[wrong, (Retiring, 0.15, 0.0)]].concat();
+    assert_eq!(of(&both), [Some("backend_bound"), Some("bad_speculation")]);
+    let one = [(CoreBound, 0.4, 0.4), (Retiring, 0.6, 0.4)];
+    assert_eq!(of(&one), [Some("core_bound"), Some("retiring")]);
+    let left = [(CoreBound, 0.3, 0.2), (Unexplained, 0.4, 0.1), (Retiring, 0.3, 0.0)];
+    assert_eq!(of(&left), [Some("unexplained"), Some("core_bound")]);
+}
+
+/// By hand: Core and Memory Bound may each be 0 or 0.6, but both together 0.5 at least and 0.7 at most.
+#[test]
+fn backend_bound_may_be_known_better_than_its_parts() {
+    use crate::part::Part::{BackendBound, CoreBound, MemoryBound, Unexplained};
+    let mut all = parts(&[(CoreBound, 0.3, 0.3), (MemoryBound, 0.3, 0.3), (Unexplained, 0.4, 0.4)]);
+    assert!(all.share(Dominant::Backend).low < 0.21, "as 0.8 may be unexplained");
+    all.set(BackendBound, Share::known(Interval::new(0.6, 0.5, 0.7), Source::Sum));
+    let known = |of: &Parts| (of.share(Dominant::Backend).low, of.share(Dominant::Backend).high);
+    assert_eq!(known(&all), (0.5, 0.7));
+    // Beside as much time of which nothing is known.
+    let none = Parts::unknown(Reason::NoTime);
+    assert_eq!(known(&Parts::sum([(1.0, &all), (1.0, &none)].into_iter())), (0.25, 0.85));
 }
 
 /// By hand: Backend Bound is 0.3 + 0.3 = 0.6, as 1 − 0.3 − 0.1 is.

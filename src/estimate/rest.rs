@@ -22,6 +22,7 @@ const ONE_BY_ONE: f64 = 8.0;
 #[derive(Default)]
 pub(crate) struct Rest {
     rest: Interval,
+    slack: f64,
     /// Latencies of loads; where it is not known what the code takes in isolation, of those that do not overlap, or as far
     /// as nothing else can take the time.
     memory: f64,
@@ -62,9 +63,9 @@ impl Open {
 }
 
 impl Rest {
-    /// From pieces that together take `time` cycles.
-    pub fn of(all: &[Evidence], rest: Interval, time: f64) -> Self {
-        let mut sum = Self { rest, ..Self::default() };
+    /// From pieces that together take `time` cycles; `slack`: the relative error of cycles of their executions as shares of it.
+    pub fn of(all: &[Evidence], rest: Interval, (time, slack): (f64, f64)) -> Self {
+        let mut sum = Self { rest, slack, ..Self::default() };
         for one in all {
             let is_alone = one.isolated.is_ok();
             if let Ok(loads) = &one.loads {
@@ -113,6 +114,11 @@ impl Rest {
         (self.mispredicted() - self.rest.value).max(0.0)
     }
 
+    /// The most that may be of no wait, as it is not known.
+    pub fn open(&self) -> f64 {
+        self.mispredicted() + self.alone.most
+    }
+
     /// Below this nothing is attributed.
     fn least(&self) -> f64 {
         LEAST.max(self.rest.below())
@@ -120,7 +126,7 @@ impl Rest {
 
     /// The most that is certain of no part, as what is not known could take it.
     fn unknown(&self) -> f64 {
-        match self.mispredicted() + self.alone.most {
+        match self.open() {
             all if all > 0.0 => all + self.least(),
             _ => 0.0,
         }
@@ -231,6 +237,9 @@ pub(crate) struct Attributed {
     pub unknown_loads: f64,
     /// By how much more the remainder may be.
     pub above: f64,
+    /// How much of what waits have may have no cause that is known, and how much may be fetching.
+    pub doubt: f64,
+    pub may_be_fetch: f64,
 }
 
 /// Enters what the causes account for, and what is unexplained.
@@ -264,11 +273,12 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     );
     let own_fetch = error(Part::FetchLatency, fetch, values + loads + other_loads);
     let others = core + fetch;
-    let doubt =
-        memory * model(Part::MemoryBound) + (others * OVERLAPPING_ERROR).max(others.min(loads));
+    let doubt = memory * model(Part::MemoryBound) + others * OVERLAPPING_ERROR;
+    // What else may be of no cause: bounds, not errors.
+    let open = others.min(loads).max((waits + fetch).min(of.alone.most));
     let could = every_load + every_wait + every_fetch + values + loads;
     let low = (rest.value - could - of.mispredicted() - of.alone.most).min(left - rest.below());
-    let mut high = left + doubt.max((waits + fetch).min(of.alone.most)) + rest.above();
+    let mut high = left + doubt.hypot(rest.above()).max(open + rest.above());
     if of.unknown() > 0.0 {
         high = high.max(rest.high.min(of.unknown()));
     }
@@ -277,7 +287,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     let why = reason.clone().unwrap_or(Reason::NotSeparated);
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     // A cause stays possible even if the others seem to leave nothing: they have errors.
-    let may = |most: f64| most.min(rest.value) + if most > 0.0 { rest.above() } else { 0.0 };
+    let may = |most: f64| (most * (1.0 + of.slack)).min(rest.high);
     for (part, own, could) in [
         (
             Part::MemoryBound,
@@ -292,12 +302,19 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
         (Part::Retiring, Interval::default(), may(of.alone.most)),
     ] {
         if own.value > 0.0 || could > 0.0 {
-            let more = Interval::new(own.value, own.low, could.max(own.value + rest.above()));
+            let more = Interval::new(own.value, own.low, could);
             let own = parts.of(part).clone();
             parts.set(part, own.or_more(more, source(part), &why));
         }
     }
-    Attributed { memory: own_memory, core: own_core, unknown_loads: loads, above: rest.above() }
+    Attributed {
+        memory: own_memory,
+        core: own_core,
+        unknown_loads: loads,
+        above: rest.above(),
+        doubt: memory * model(Part::MemoryBound) + core * OVERLAPPING_ERROR,
+        may_be_fetch: (every_fetch - fetch).min(waits),
+    }
 }
 
 /// Where what is left for a part comes from.

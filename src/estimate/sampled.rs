@@ -1,6 +1,6 @@
 //! The parts of pieces of code whose times are counted in samples of one run, each and together.
 
-use crate::divide::{divide_all, retired, whole};
+use crate::divide::{divide_alike, divide_all, retired, whole};
 use crate::evidence::{Evidence, Interval};
 use crate::part::Part;
 use crate::parts::Parts;
@@ -9,7 +9,8 @@ use crate::parts::Parts;
 /// positive half of a normal distribution is 0.4 of one.
 const CUT_OFF: f64 = 0.2;
 
-/// The parts of a piece of code, and what they would be if its number of samples had no error.
+/// The parts of a piece of code, and what they would be with only the errors that all pieces have alike: not that of its
+/// number of samples, nor all of what it takes among other code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
     /// Its parts.
@@ -61,7 +62,7 @@ impl Sampled {
         };
         let settled: Vec<Evidence> = all.iter().map(settled).collect();
         let retired = Retired::of(all, common);
-        Self { parts: divide_all(all), settled: divide_all(&settled), retired }
+        Self { parts: divide_all(all), settled: divide_alike(&settled), retired }
     }
 
     /// The parts of several pieces together, each with its time. Errors of samples are independent, others add up as in
@@ -106,7 +107,7 @@ mod tests {
     use crate::{BoundBy, Isolated, Reason, within};
 
     fn isolated(cycles: Interval) -> Isolated {
-        Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }
+        Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.0 }
     }
 
     /// A loop of 100 cycles, of which half retire, as long in isolation; samples have this error, the clock 4 %.

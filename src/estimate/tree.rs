@@ -1,5 +1,4 @@
-//! The tree that the parts make, and which of those that make up the time is the largest, if the intervals allow saying
-//! so.
+//! The tree that the parts make, and which node of it is the bottleneck, if the intervals allow saying so.
 
 use crate::evidence::Interval;
 use crate::part::{ALL, CONTENTION, Part};
@@ -15,7 +14,7 @@ pub struct Node {
     pub label: &'static str,
     /// 0 at level 1; 1 for a part of such a one, 2 for a part of a part of Frontend or Backend Bound.
     pub depth: usize,
-    /// Its share; of a sum, with the errors of its parts added up.
+    /// Its share; of Frontend Bound with the errors of its parts added up.
     pub share: Share,
 }
 
@@ -55,9 +54,9 @@ impl Parts {
         [&self.retiring, &self.bad_speculation, &front, &back, &self.unexplained].map(|of| of.value)
     }
 
-    /// The part that [`bottleneck`] names, or the largest of it; where that is undecided, the one with the largest share.
+    /// The part that [`bottleneck`] names, or the largest of it; where that is undecided, of the first of the [`rivals`].
     pub fn leading(&self) -> Part {
-        let of = bottleneck(self).map_or(ALL.to_vec(), Dominant::parts);
+        let of = bottleneck(self).or(rivals(self)[0]).map_or(ALL.to_vec(), Dominant::parts);
         let value = |part: &Part| self.of(*part).value;
         let most = of.into_iter().max_by(|a, b| value(a).total_cmp(&value(b)));
         most.unwrap_or(Part::Unexplained)
@@ -68,8 +67,10 @@ impl Parts {
         if let Some(part) = of.part() {
             return self.of(part).clone();
         }
-        let all = of.parts().into_iter().map(|part| self.of(part).clone());
-        let sum = all.reduce(|sum, one| sum.plus(&one)).unwrap_or_default();
+        let sum = match of {
+            Dominant::Frontend => self.fetch_latency.plus(&self.fetch_bandwidth),
+            _ => self.backend(),
+        };
         Share { low: sum.low.max(self.slots(of).low), ..sum }
     }
 
@@ -77,11 +78,16 @@ impl Parts {
     /// these may lack. What removes a cause often retires less, too, so that a share may be more than its slots.
     fn slots(&self, of: Dominant) -> Interval {
         let own = of.parts();
+        // Core and Memory Bound as one, where they are on the same side.
+        let backend = [Part::CoreBound, Part::MemoryBound];
         let sum = |is_own: bool, side: &dyn Fn(Interval) -> f64| -> f64 {
+            let is_one = backend.iter().all(|part| own.contains(part) == is_own);
             let all = self.iter().filter(|(part, _)| own.contains(part) == is_own);
-            all.map(|(_, share)| side(share.interval())).sum()
+            let all = all.filter(|(part, _)| !(is_one && backend.contains(part)));
+            let joint = is_one.then(|| self.backend().interval());
+            all.map(|(_, share)| share.interval()).chain(joint).map(side).sum()
         };
-        let value = sum(true, &|share| share.value);
+        let value = sum(true, &|of| of.value);
         let (below, above): (&dyn Fn(Interval) -> f64, &dyn Fn(Interval) -> f64) =
             (&Interval::below, &Interval::above);
         let less = sum(true, below).min(sum(false, above));
@@ -132,6 +138,15 @@ impl Dominant {
         }
     }
 
+    /// Its part, if only one of them can have any of the time.
+    fn only(self, parts: &Parts) -> Self {
+        let own = self.parts().into_iter().filter(|part| parts.of(*part).high > 0.0);
+        match own.collect::<Vec<_>>()[..] {
+            [one] => Self::Part(one),
+            _ => self,
+        }
+    }
+
     /// The parts that it consists of.
     pub fn parts(self) -> Vec<Part> {
         match self {
@@ -157,14 +172,50 @@ impl Dominant {
     }
 }
 
-/// The part with the largest share; where it is not certain which that is, the node of level 1, if that is. `None`
-/// (*undecided*) where another one, or what is unexplained, may be as large: where the difference of the two shares is
-/// not above their errors, combined in quadrature; of what is unexplained, which is what the node lacks, added up.
+/// The nodes of level 1, and what is unexplained; of the losses with the share above which Intel's tree flags them, as of
+/// Retiring.
+const LEVEL1: [(Dominant, f64); 5] = [
+    (Dominant::Part(Part::Retiring), 0.7),
+    (Dominant::Part(Part::BadSpeculation), 0.15),
+    (Dominant::Frontend, 0.15),
+    (Dominant::Backend, 0.2),
+    (UNEXPLAINED, f64::INFINITY),
+];
+const UNEXPLAINED: Dominant = Dominant::Part(Part::Unexplained);
+
+/// The nodes of level 1 of which the largest is the bottleneck: those that lose slots, if one loses as many as Intel's tree
+/// flags, and fewer retire than it flags; else all.
+fn level1(parts: &Parts) -> Vec<Dominant> {
+    let is_flagged = |(of, least): &(Dominant, f64)| parts.share(*of).value > *least;
+    let (retiring, losses) = LEVEL1.split_at(1);
+    let only_losses = !is_flagged(&retiring[0]) && losses.iter().any(is_flagged);
+    let all = if only_losses { losses } else { &LEVEL1[..] };
+    all.iter().map(|(of, _)| *of).collect()
+}
+
+/// As in a counted tree, from level 1 down: the largest node of it that loses slots, or Retiring if most retire, and the
+/// part of that which is larger than the other. `None` (*undecided*) where another node, or what is unexplained, may be
+/// as large: where the difference of the two shares is not above their errors, combined in quadrature; of what is
+/// unexplained, which is what the node lacks, added up.
 pub fn bottleneck(parts: &Parts) -> Option<Dominant> {
-    let level1 = [Part::Retiring, Part::BadSpeculation, Part::Unexplained].map(Dominant::Part);
-    let level1 = level1.into_iter().chain([Dominant::Frontend, Dominant::Backend]);
-    let all = ALL.into_iter().map(Dominant::Part);
-    largest(parts, &all.collect::<Vec<_>>()).or_else(|| largest(parts, &level1.collect::<Vec<_>>()))
+    let found = largest(parts, &level1(parts))?;
+    let own = found.parts().into_iter().map(Dominant::Part).collect::<Vec<_>>();
+    largest(parts, &own).or(Some(found))
+}
+
+/// Where the bottleneck is undecided: the node of level 1 with the largest share, and the one of the others that reaches
+/// furthest.
+pub fn rivals(parts: &Parts) -> [Option<Dominant>; 2] {
+    let largest = |of: &[Dominant], but: Option<Dominant>, side: fn(Share) -> f64| {
+        let known =
+            of.iter().filter(|of| Some(**of) != but).map(|of| (side(parts.share(*of)), *of));
+        known.filter(|(share, _)| *share > 0.0).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, of)| of)
+    };
+    let (nodes, all) = (level1(parts), LEVEL1.map(|(of, _)| of));
+    let first = largest(&nodes, None, |share| share.value);
+    let high: fn(Share) -> f64 = |share| share.high;
+    let second = largest(&nodes, first, high).or_else(|| largest(&all, first, high));
+    [first, second].map(|of| of.map(|of| of.only(parts)))
 }
 
 /// The largest of nodes that make up the time, but for what is unexplained, if it is certain.

@@ -15,7 +15,12 @@ fn evidence() -> Evidence {
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Mispredicted::default(),
         contention: None,
-        isolated: Ok(Isolated { cycles: Interval::exact(20.0), bound: BoundBy::Core, loads: 0.0 }),
+        isolated: Ok(Isolated {
+            cycles: Interval::exact(20.0),
+            bound: BoundBy::Core,
+            loads: 0.0,
+            among: 0.0,
+        }),
         other_values: false,
         divisions: Divisions::Absent,
         certain: IDLE,
@@ -179,7 +184,7 @@ prop_compose! {
             retiring: Ok(Interval::relative(retired, 0.03)),
             mispredicted: Mispredicted::known(Interval::relative(wrong * left, errors.2)),
             contention: None,
-            isolated: Ok(Isolated { cycles: Interval::relative(cycles, errors.1), bound, loads: 0.0 }),
+            isolated: Ok(Isolated { cycles: Interval::relative(cycles, errors.1), bound, loads: 0.0, among: 0.0 }),
             other_values,
             divisions,
             certain: IDLE,
@@ -231,6 +236,11 @@ proptest! {
                     "without {item}, {part:?} was {old:?}, now {new:?}\n{with:?}\n{without:?}"
                 );
             }
+            let (old, new) = (with.backend(), without.backend());
+            prop_assert!(
+                new.low - 1e-9 <= old.value && old.value <= new.high + 1e-9,
+                "without {item}, Backend Bound was {old:?}, now {new:?}\n{with:?}\n{without:?}"
+            );
             let sum: f64 = without.iter().map(|(_, one)| one.value).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9, "without {}: {:?}", item, without);
             for part in ALL {

@@ -14,7 +14,7 @@ pub(crate) fn evidence() -> Evidence {
         retiring: Ok(Interval::exact(10.0)),
         contention: None,
         mispredicted: Mispredicted::default(),
-        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0 }),
+        isolated: Ok(Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.0 }),
         other_values: false,
         divisions: Divisions::Absent,
         certain: IDLE,

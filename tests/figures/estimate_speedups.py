@@ -100,7 +100,7 @@ def main():
                 body.append([pair, change, f"failed: {cost}", "", f"{100 * true:.0f}", "", "", ""])
                 continue
             named = row["bottleneck"]
-            is_part = named in row["parts"]
+            is_part = named in row["parts"] and named != "backend_bound"
             share = row["parts"][named if is_part else part]
             is_within = share["low"] <= true <= share["high"]
             within += is_within and is_part

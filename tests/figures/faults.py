@@ -110,7 +110,7 @@ def estimated(tool, given, program, home):
     parts = json.load(open(out))["estimate"]["program"]["parts"]
     if not parts:
         sys.exit(f"the estimate has no parts: {error}")
-    return {"estimate": {name: [part["value"], part["low"], part["high"]] for name, part in parts.items()}}
+    return {"estimate": {name: [part["value"], part["low"], part["high"]] for name, part in parts.items() if name != "backend_bound"}}
 
 
 OUTPUTS = {"blocks": blocks, "bounds": blocks, "assumptions": blocks, "mispredictions": branches, "branch cycles": branches,

@@ -44,7 +44,16 @@ fn are_within(row: &Value) {
     }
 }
 
-/// Values within their intervals, which sum to 1; the largest one that is named, or `undecided`.
+/// The parts of the nodes of level 1, Retiring first.
+const LEVEL1: [&[&str]; 5] = [
+    &["retiring"],
+    &["bad_speculation"],
+    &["fetch_bandwidth", "fetch_latency"],
+    &["core_bound", "memory_bound"],
+    &["unexplained"],
+];
+
+/// Values within their intervals, which sum to 1; the largest loss that is named, or `undecided`.
 pub(super) fn is_sound(row: &Value) {
     let part = |name: &str, key: &str| row["parts"][name][key].as_f64().expect("a number");
     let sum: f64 = PARTS.iter().map(|name| part(name, "value")).sum();
@@ -57,8 +66,19 @@ pub(super) fn is_sound(row: &Value) {
     are_within(row);
     let found = row["bottleneck"].as_str().expect("a bottleneck");
     if found != "undecided" {
-        let largest = PARTS.iter().all(|name| part(name, "value") <= part(found, "value"));
-        assert!(largest && found != "unexplained", "{row:#}");
+        let sum = |of: &[&str]| of.iter().map(|name| part(name, "value")).sum::<f64>();
+        let own = |name: &str| LEVEL1.into_iter().find(|of| of.contains(&name)).expect("a part");
+        // Beside what retires the largest node of level 1, and the largest part of it.
+        let of_node = match found {
+            "frontend_bound" => sum(LEVEL1[2]),
+            "backend_bound" => sum(LEVEL1[3]),
+            name => sum(own(name)),
+        };
+        assert!(LEVEL1[1..].iter().all(|other| sum(other) <= of_node + 1e-9), "{row:#}");
+        if PARTS.contains(&found) {
+            let beside = own(found).iter().map(|name| part(name, "value"));
+            assert!(found != "unexplained" && beside.fold(0.0, f64::max) <= part(found, "value"));
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn mispredictions(
 pub(super) fn most(counted: &Counted, function: &Function, block: usize) -> f64 {
     let Some((_, last)) = function.instructions(block).last() else { return 0.0 };
     match last.decoded.flow_control() {
+        FlowControl::IndirectBranch if function.is_stub => 0.0,
         FlowControl::IndirectBranch | FlowControl::IndirectCall => function.executed(block),
         FlowControl::ConditionalBranch => {
             rarer(counted, function, block).unwrap_or_else(|| function.executed(block))

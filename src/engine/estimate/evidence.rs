@@ -6,7 +6,7 @@ use super::compared;
 use super::division::{Tables, divisions};
 use super::footprint::Footprint;
 use super::further::{Counted, Uncounted};
-use super::isolated::{Found, Unmeasured};
+use super::isolated::{BLOCK_ERROR, Found, Unmeasured};
 use super::latency::{self, Accesses};
 use super::pieces::{Function, Kind, PieceOf};
 use crate::steps::Places;
@@ -95,11 +95,13 @@ impl<'a> Context<'a> {
         let PieceOf { function, piece } = at;
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
         let share = piece.samples as f64 / self.shared.samples.max(1) as f64;
-        let scaled = |found: &Found| Isolated {
-            cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
-            ..found.evidence
-        };
+        let is_captured = isolated.as_ref().is_ok_and(|found| found.values == Values::Own);
         let is_loop = matches!(piece.kind, Kind::Loop(_));
+        let among = if is_loop || is_captured { 0.0 } else { BLOCK_ERROR };
+        let scaled = |found: &Found| {
+            let cycles = found.evidence.cycles.without(among).times(piece.entries);
+            Isolated { cycles: cycles.widened(self.entries_error), among, ..found.evidence }
+        };
         let fetch = self.footprint.cost(at);
         let cycles = Interval::relative(self.shared.cycles * share, error);
         let contention = self.contention(at, cycles);
@@ -316,7 +318,9 @@ pub(super) fn leaves(function: &Function, block: usize) -> bool {
     match last.map(|(_, inst)| inst.decoded.flow_control()) {
         Some(FlowControl::IndirectCall) => true,
         Some(FlowControl::IndirectBranch) => {
-            function.flow.blocks[block].unresolved && !function.has_unknown_jumps_inside()
+            function.flow.blocks[block].unresolved
+                && !function.has_unknown_jumps_inside()
+                && !function.is_stub
         }
         _ => false,
     }

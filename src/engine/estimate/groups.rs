@@ -12,6 +12,7 @@ use super::evidence::{Branches, Context};
 use super::isolated::NOT_MEASURED;
 use super::known::Isolations;
 use super::pieces::{Function, Kind, PieceOf};
+use super::stubs::{Direct, direct};
 use estimate::{
     BoundBy, Evidence, Interval, Isolated, Mispredicted, Parts, Reason, Sampled, bottleneck, divide,
 };
@@ -134,7 +135,7 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
     for (one, is_missing) in all.iter_mut().zip(is_missing) {
         if let (true, Ok(own)) = (is_missing, &one.retiring) {
             let cycles = Interval::new(times * own.value, own.value, MORE * times * own.value);
-            one.isolated = Ok(Isolated { cycles, bound, loads });
+            one.isolated = Ok(Isolated { cycles, bound, loads, among: 0.0 });
         }
     }
 }
@@ -184,7 +185,7 @@ fn unrecorded(context: &Context, function: &Function, block: usize) -> f64 {
     let last = function.instructions(block).last();
     let kind = last.map(|(_, inst)| inst.decoded.flow_control());
     let is_one = matches!(kind, Some(FlowControl::IndirectBranch | FlowControl::IndirectCall));
-    if !is_one || function.entries[block].is_ok() {
+    if !is_one || function.entries[block].is_ok() || function.is_stub {
         return 0.0;
     }
     let Shared { cycles, samples, .. } = context.shared;
@@ -201,8 +202,8 @@ fn is_start(at: PieceOf) -> bool {
 
 /// How often a function is called where no direct call of it is known; infinite where it is not known how often it was
 /// entered.
-fn called(function: &Function, direct: &HashMap<(&str, u64), f64>) -> f64 {
-    let Some(start) = function.start() else { return 0.0 };
+fn called(function: &Function, direct: &Direct) -> f64 {
+    let Some(start) = function.start().filter(|_| !function.is_stub) else { return 0.0 };
     let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
     let entered = function.entries.first().and_then(|count| count.as_ref().ok());
     entered.map_or(f64::INFINITY, |count| *count as f64 - directly)
@@ -212,7 +213,7 @@ fn called(function: &Function, direct: &HashMap<(&str, u64), f64>) -> f64 {
 /// fetching and latencies could take; those that a mispredicted call waits for are in its cost.
 fn excess(own: &Evidence, context: &Context, at: PieceOf, calls: bool) -> Interval {
     let retired = own.retiring.clone().unwrap_or_default();
-    let alone = own.isolated.as_ref().map_or(retired, |alone| alone.cycles);
+    let alone = own.isolated.as_ref().map_or(retired, |alone| alone.whole());
     let others = context.mispredicted(at, Branches::Others);
     let contended = own.contention.map(|of| of.cycles).unwrap_or_default();
     let value =
@@ -224,22 +225,6 @@ fn excess(own: &Evidence, context: &Context, at: PieceOf, calls: bool) -> Interv
     let least = own.cycles.low - alone.high.max(retired.high) - others.cycles.high - could;
     let (value, most) = (value.max(0.0), own.cycles.high - retired.low);
     Interval::new(value, least.clamp(0.0, value), most.max(value))
-}
-
-/// How often each address is called, or jumped to, by its address.
-fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
-    let mut all: HashMap<(&str, u64), f64> = HashMap::new();
-    for function in functions {
-        for block in 0..function.flow.blocks.len() {
-            let Some((_, last)) = function.instructions(block).last() else { continue };
-            let kind = last.decoded.flow_control();
-            if matches!(kind, FlowControl::Call | FlowControl::UnconditionalBranch) {
-                let to = (function.module.as_str(), last.decoded.near_branch_target());
-                *all.entry(to).or_default() += function.executed(block);
-            }
-        }
-    }
-    all
 }
 
 /// The mispredictions of a piece alone: what calls in it, or of it, cost as far as it is sampled there. `None` where there
@@ -355,8 +340,12 @@ mod tests {
     use estimate::{Divisions, Loads};
 
     fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
-        let alone =
-            |cycles| Isolated { cycles: Interval::exact(cycles), bound: BoundBy::Core, loads: 0.0 };
+        let alone = |cycles| Isolated {
+            cycles: Interval::exact(cycles),
+            bound: BoundBy::Core,
+            loads: 0.0,
+            among: 0.0,
+        };
         Evidence {
             contention: None,
             cycles: Interval::exact(100.0),

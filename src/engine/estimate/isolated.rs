@@ -277,7 +277,7 @@ impl<'a> Isolation<'a> {
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
         let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK_ERROR);
-        let evidence = Isolated { cycles, bound: BoundBy::Core, loads: 0.0 };
+        let evidence = Isolated { cycles, bound: BoundBy::Core, loads: 0.0, among: 0.0 };
         Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
 
@@ -314,7 +314,7 @@ impl<'a> Isolation<'a> {
 impl Found {
     /// A block of a call, jump or return only.
     fn jump() -> Self {
-        let evidence = Isolated { cycles: TAKEN, bound: BoundBy::FrontEnd, loads: 0.0 };
+        let evidence = Isolated { cycles: TAKEN, bound: BoundBy::FrontEnd, loads: 0.0, among: 0.0 };
         Self { evidence, bound: None, values: Values::MadeUp(None) }
     }
 
@@ -397,7 +397,7 @@ pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
     let chain = found.bounds.iter().find(|bound| bound.name == DEPENDENCY);
     let loads = loads(found.hierarchy.bound(), chain.map_or(0.0, |chain| chain.loads));
     Ok(Found {
-        evidence: Isolated { cycles, bound, loads },
+        evidence: Isolated { cycles, bound, loads, among: 0.0 },
         bound: found.hierarchy.bound(),
         values: Values::MadeUp(None),
     })

@@ -55,6 +55,7 @@ mod redacted;
 mod replay;
 mod rows;
 mod schedule;
+mod stubs;
 mod tail;
 mod unlike;
 mod windows;
@@ -293,6 +294,7 @@ fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Fun
     let mut all: Vec<Function> = all
         .filter_map(|(number, (hot, flow))| Some(Function::of(number, hot, flow.clone()?, counted)))
         .collect();
+    stubs::enter(&mut all, counted);
     let mut analyser = Analyser::new(model.latencies.clone());
     all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));
     all

@@ -43,6 +43,8 @@ pub(super) struct Function {
     /// By block: cycles of its longest path of dependencies, if it has samples.
     pub latency: Vec<f64>,
     pub pieces: Vec<Piece>,
+    /// Whether it is a linkage stub, whose jump is always predicted.
+    pub is_stub: bool,
 }
 
 /// The kind of a piece.
@@ -154,9 +156,16 @@ impl Function {
     ) -> Self {
         let Seen { samples, entries, latency } = seen;
         let pieces = Vec::new();
-        let mut function = Self { number, module, flow, samples, entries, latency, pieces };
+        let mut function =
+            Self { number, module, flow, samples, entries, latency, pieces, is_stub: false };
         function.pieces = function.find_pieces(counted);
         function
+    }
+
+    /// Enters how often a block was executed that has no count.
+    pub fn enter(&mut self, block: usize, entries: u64, counted: &Counted) {
+        self.entries[block] = Ok(entries);
+        self.pieces = self.find_pieces(counted);
     }
 
     /// Its pieces.

@@ -74,7 +74,7 @@ pub(super) fn evidence(of: &Tail, context: &Context) -> Vec<Evidence> {
         let loads = first_loads(&own);
         let cycles = alone(&of.blocks, bound, share).times(retiring.value);
         let cycles = cycles.widened(BLOCK_ERROR).widened(context.entries_error);
-        (!own.is_empty()).then(|| part(&all, share, Isolated { cycles, bound, loads }))
+        (!own.is_empty()).then(|| part(&all, share, Isolated { cycles, bound, loads, among: 0.0 }))
     });
     parts.collect()
 }

@@ -7,6 +7,7 @@ use super::isolated::{Found, Unmeasured, loads};
 use super::known::{Isolations, Known, Measured, Recorded};
 use super::pieces::{Function, Seen};
 use super::rows::{self, evaluate};
+use super::stubs;
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest};
 use crate::steps::Callback;
@@ -37,7 +38,8 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let found = hot(&evidence.samples);
     let counted = Counted::new(&evidence.count);
     let functions = evidence.functions.iter().map(|code| function(code, &found, &counted));
-    let functions: Vec<Function> = functions.collect::<Option<_>>().ok_or_else(unsound)?;
+    let mut functions: Vec<Function> = functions.collect::<Option<_>>().ok_or_else(unsound)?;
+    stubs::enter(&mut functions, &counted);
     let isolated = isolated(&evidence.isolated, &functions);
     let (ghz, error, reason) = evidence.core.clock.clone();
     let shared = Shared {
@@ -201,6 +203,7 @@ fn found(of: &Alone) -> std::result::Result<Found, Unmeasured> {
             cycles: Interval::new(value, low, high),
             bound,
             loads: of.loads.unwrap_or_else(|| loads(of.bound, 0.0)),
+            among: 0.0,
         },
         bound: of.bound,
         values: match of.own_values {

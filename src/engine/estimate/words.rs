@@ -7,7 +7,7 @@ use super::isolated::{Found, Unmeasured};
 use super::pieces::{Kind, PieceOf};
 use crate::commands::block;
 use bench::Class;
-use estimate::{Divisions, Dominant, Part, Parts, Share, Source};
+use estimate::{Divisions, Dominant, Part, Parts, Share, Source, rivals};
 use report::format::percent_bounds;
 use std::path::Path;
 use tma::shell::quoted;
@@ -76,22 +76,32 @@ const ALL: f64 = 0.995;
 /// Share of Memory Bound from which on nothing else of it is named.
 const NEARLY: f64 = 0.9;
 
+const RETIRING: Dominant = Dominant::Part(Part::Retiring);
+
+/// A share with its interval.
+fn of_share(share: &Share) -> String {
+    let (low, high) = percent_bounds(share.low, share.high);
+    match share.source {
+        Source::Bounded => format!("up to {high} %"),
+        _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
+    }
+}
+
 /// The bottleneck in a sentence or two, with what is known of why.
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Dominant>, grounds: &Grounds) -> String {
-    let of = |share: &Share| {
-        let (low, high) = percent_bounds(share.low, share.high);
-        match share.source {
-            Source::Bounded => format!("up to {high} %"),
-            _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
-        }
-    };
-    let percent = |part: Part| of(parts.of(part));
+    let percent = |part: Part| of_share(parts.of(part));
     let named = |part: Part| format!("{} {}", part.label(), percent(part));
+    let retires = match bottleneck {
+        Some(of) if of != RETIRING && parts.retiring.value > parts.share(of).value => {
+            format!(" A larger share, {}, retires.", percent(Part::Retiring))
+        }
+        _ => String::new(),
+    };
     if let Some(most @ (Dominant::Frontend | Dominant::Backend)) = bottleneck {
         let all: Vec<String> = most.parts().into_iter().map(named).collect();
-        let share = of(&parts.share(most));
+        let share = of_share(&parts.share(most));
         return format!(
-            "{}: {share} of its time; not decided between {}.",
+            "{}: {share} of its time; not decided between {}.{retires}",
             most.label(),
             all.join(" and ")
         );
@@ -116,37 +126,27 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Dominant>, grounds: &Gr
             _ => cause(part, grounds),
         };
         let advice = advice(part, grounds);
-        return format!("{}: {} of its time {why}.{advice}", part.label(), percent(part));
+        return format!("{}: {} of its time {why}.{retires}{advice}", part.label(), percent(part));
     }
     let unexplained = parts.of(Part::Unexplained);
     if let (true, Some(why)) = (unexplained.value >= ALL, &unexplained.reason) {
         return format!("No estimate: {why}.");
     }
-    let first = largest(parts, None, |share| share.value);
-    // Another part that may be the largest.
-    let second = largest(parts, first, |share| share.high);
-    if first == Some(Part::Unexplained) {
+    let named = |of: Dominant| format!("{} {}", of.label(), of_share(&parts.share(of)));
+    let [first, second] = rivals(parts);
+    let left = Some(Dominant::Part(Part::Unexplained));
+    if first == left {
         let why = unexplained.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        let other = second.map_or(String::new(), |part| format!("; it may be {}", named(part)));
+        let other = second.map_or(String::new(), |node| format!("; it may be {}", named(node)));
         let share = percent(Part::Unexplained);
         return format!("Not explained: {share} of its time{why}{other}.");
     }
-    if let (Some(first), Some(Part::Unexplained)) = (first, second) {
-        return format!(
-            "Undecided: {}; {} is unexplained.",
-            named(first),
-            percent(Part::Unexplained)
-        );
+    if let (Some(first), true) = (first, second == left) {
+        let share = percent(Part::Unexplained);
+        return format!("Undecided: {}; {share} is unexplained.", named(first));
     }
     let two: Vec<String> = [first, second].into_iter().flatten().map(named).collect();
     format!("Undecided between {}.", two.join(" and "))
-}
-
-/// The part of which this is the largest, but for one; none where it is 0 of all.
-fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(&Share) -> f64) -> Option<Part> {
-    let others = parts.iter().filter(|(part, _)| Some(*part) != but);
-    let most = others.max_by(|a, b| of(a.1).total_cmp(&of(b.1)))?;
-    (of(most.1) > 0.0).then_some(most.0)
 }
 
 /// Share of what bounds code from which on divisions do.
@@ -302,7 +302,7 @@ mod tests {
         parts.set(Part::Retiring, share(0.1, 0.05, 0.1));
         parts.set(Part::MemoryBound, share(0.0, 0.0, 0.9));
         let said = sentence(&parts, None, nothing);
-        assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
+        assert!(said.starts_with("Undecided: Backend Bound 80 % (70-100 %); 20 %"), "{said}");
         // An unknown share has no value.
         parts.set(Part::BadSpeculation, Share::unknown(0.95, Reason::given("no cost")));
         let said = sentence(&parts, None, nothing);

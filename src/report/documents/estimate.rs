@@ -111,9 +111,9 @@ pub struct RegionParts {
     pub samples: u64,
     /// Share of them in loops and blocks that run elsewhere, too: what these divide into there is not known apart.
     pub shared: f64,
-    /// The largest part, or `undecided`.
+    /// The largest loss, or Retiring if most retires; or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; the values of those that are in no other one sum to 1.
+    /// The parts; the values of those that are in no other one sum to 1, but for `backend_bound`: Core and Memory Bound.
     pub parts: Parts,
 }
 
@@ -148,9 +148,9 @@ pub struct Row {
     pub cycles_per_entry: Option<f64>,
     /// Entries, of a loop its iterations, in a run.
     pub entries: Option<f64>,
-    /// The largest part, or `undecided`.
+    /// The largest loss, or Retiring if most retires; or `undecided`.
     pub bottleneck: Bottleneck,
-    /// The parts; the values of those that are in no other one sum to 1.
+    /// The parts; the values of those that are in no other one sum to 1, but for `backend_bound`: Core and Memory Bound.
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,
@@ -192,7 +192,7 @@ impl Row {
         Some(self.start?.0..self.end?.0)
     }
 
-    /// The bottleneck; where it is undecided, the largest part.
+    /// The bottleneck; where it is undecided, the largest part of what may be.
     pub fn leading(&self) -> Part {
         self.bottleneck.part().unwrap_or_else(|| self.parts.leading())
     }
@@ -213,7 +213,7 @@ impl Row {
     }
 }
 
-/// The largest part of a time, or node of level 1; none where it is not decided which that is.
+/// The part of a time, or node of level 1, that loses most; none where it is not decided which that is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Bottleneck(pub Option<Dominant>);

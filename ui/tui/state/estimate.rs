@@ -88,7 +88,7 @@ impl Estimated {
         self.document = Some(Arc::new(of.document));
     }
 
-    /// The row of the program's bottleneck; of an undecided one, that of its largest part.
+    /// The row of the program's bottleneck; of an undecided one, the largest part of what may be.
     pub fn bottleneck(&self) -> Option<usize> {
         let program = &self.document.as_ref()?.program;
         let most = program.bottleneck.0.map_or_else(|| program.leading().name(), Dominant::name);
