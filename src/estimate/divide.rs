@@ -113,7 +113,7 @@ fn of_known(all: &[Evidence], errors: Errors) -> Parts {
     let attributed = attribute(&left, &mut parts);
     known.without_bound(&mut parts);
     known.contend(all, &mut parts);
-    known.backend(&left, &attributed, &mut parts);
+    known.backend(time, (&left, &attributed), &mut parts);
     let Known { loads, core, .. } = known;
     Within { all, time: time.value, loads, core, attributed }.enter(&mut parts);
     parts.tightened()
@@ -147,15 +147,6 @@ fn part_of(evidence: &Evidence) -> Option<Part> {
 /// [`Evidence::certain`] where it is not known: in half of the latency at least nothing else executes, and only such
 /// cycles are Memory Bound in Intel's tree.
 pub const IDLE: f64 = 0.5;
-
-/// Divides what a piece takes behind the front end: loads that wait for L1 or stores, and everything else.
-fn waiting(excess: Interval, loads: f64, certain: f64) -> (Interval, Interval) {
-    let sure = if loads < 1.0 { certain * loads } else { loads };
-    let of = |share: f64, low: f64, high: f64| {
-        Interval::new(share * excess.value, low * excess.low, high * excess.high)
-    };
-    (of(loads, sure, loads), of(1.0 - loads, 1.0 - loads, 1.0 - sure))
-}
 
 /// A sum of cycles in isolation. Errors of measurements may have the same cause; those of [`Isolated::among`] have in part.
 struct Alone {
@@ -199,6 +190,8 @@ struct Known {
     /// Contention of threads.
     contended: Interval,
     unknown: Interval,
+    /// `unknown` with the error of what code takes among other code.
+    loose: Interval,
     /// Time in isolation, or the least of it, where it is not known.
     alone: Interval,
 }
@@ -206,8 +199,10 @@ struct Known {
 impl Known {
     fn of(all: &[Evidence], time: Interval, errors: Errors) -> Self {
         let mut sum = Self::default();
-        let [mut slots, mut front, mut core, mut loads, mut unknown, mut alone] =
-            [const { Alone::EMPTY }; 6];
+        let [mut slots, mut front, mut core, mut loads, mut unknown, mut loose, mut alone] =
+            [const { Alone::EMPTY }; 7];
+        // What loads and other instructions may both have.
+        let mut either = 0.0;
         for one in all {
             let retired = one.retiring.clone().unwrap_or_default();
             sum.retiring = sum.retiring.plus_alike(retired);
@@ -220,25 +215,27 @@ impl Known {
             };
             let excess = found.cycles.minus(retired).clamped(0.0, f64::INFINITY);
             let more = found.cycles.value * found.among;
-            let around = |of: Interval, least: f64| {
-                Interval::new(of.value, (of.value - more).max(least), of.value + more)
+            // Around a value that is at least so much, as which it is believed where it is less.
+            let around = |of: f64, least: f64| {
+                Interval::new(of.max(least), (of - more).max(least), (of + more).max(least))
             };
-            let among = around(excess, 0.0);
-            if found.cycles.value > retired.value {
-                alone.add(found.cycles, around(found.cycles, 0.0));
-            } else {
-                alone.add(retired, around(retired, 0.0));
-            }
+            let among = around(found.cycles.value - retired.value, 0.0);
+            let longer = if found.cycles.value > retired.value { found.cycles } else { retired };
+            alone.add(longer, around(found.cycles.value, retired.value));
             match part_of(one) {
                 Some(Part::FetchBandwidth) => front.add(excess, among),
                 Some(Part::CoreBound) => {
-                    let (waits, others) = waiting(excess, found.loads, one.certain);
-                    loads.add(waits, among.times(found.loads));
-                    core.add(others, among.times(1.0 - found.loads));
+                    loads.add(excess.times(found.loads), among.times(found.loads));
+                    core.add(excess.times(1.0 - found.loads), among.times(1.0 - found.loads));
+                    let sure = if found.loads < 1.0 { one.certain } else { 1.0 };
+                    either += (1.0 - sure) * found.loads * excess.value;
                 }
                 Some(_) => slots.add(excess, among),
                 // What it takes among other code is no matter of what bounds it alone.
-                None => unknown.add(excess, Interval::exact(excess.value)),
+                None => {
+                    unknown.add(excess, Interval::exact(excess.value));
+                    loose.add(excess, among);
+                }
             }
         }
         for (of, own) in [
@@ -247,12 +244,16 @@ impl Known {
             (&mut sum.core, core),
             (&mut sum.loads, loads),
             (&mut sum.unknown, unknown),
+            (&mut sum.loose, loose),
             (&mut sum.alone, alone),
         ] {
             *of = of.plus_alike(own.whole(errors));
         }
+        sum.loads = Interval { low: (sum.loads.low - either).max(0.0), ..sum.loads };
+        sum.core = Interval { high: sum.core.high + either, ..sum.core };
         sum.all().into_iter().for_each(|one| *one = one.over(time));
         sum.alone = sum.alone.over(time);
+        sum.loose = sum.loose.over(time);
         sum
     }
 
@@ -334,19 +335,21 @@ impl Known {
         parts.set(Part::MemoryBound, memory.or_more(self.contended, Source::Compared, &why));
     }
 
-    /// Enters Core and Memory Bound together. What code takes longer in isolation than believed is Core Bound instead of a wait,
-    /// so that their sum lacks only what may be neither.
-    fn backend(&self, left: &Rest, of: &Attributed, parts: &mut Parts) {
+    /// Enters Core and Memory Bound together. What code takes longer in isolation than believed is Core Bound instead of a
+    /// wait, as far as there is one, so that their sum lacks only what may be neither.
+    fn backend(&self, time: Interval, (left, of): (&Rest, &Attributed), parts: &mut Parts) {
+        let others = [self.retiring, self.mispredicted, self.front, self.loose];
+        let error = others.map(Interval::above).into_iter().fold(0.0, f64::hypot);
+        // All of them have the error of the time.
+        let known: f64 = others.map(|one| one.value).iter().sum();
+        let error = error.max(known * time.error() / time.value);
+        let isolated = self.core.plus_alike(self.loads).below();
+        let short = (isolated - of.absorbs).max(0.0);
+        let less =
+            [error, of.doubt, self.contended.below(), short].into_iter().fold(0.0, f64::hypot);
         let sum = parts.backend();
-        let error = |side: fn(Interval) -> f64| {
-            let others = [self.retiring, self.mispredicted, self.front, self.unknown];
-            others.map(side).into_iter().fold(0.0, f64::hypot)
-        };
-        let doubt = of.doubt.hypot(self.contended.below());
-        let less = error(Interval::above).hypot(doubt) + left.open() + of.may_be_fetch;
-        let more = error(Interval::below) + parts.unexplained.value + parts.fetch_latency.value;
-        let share = Interval::new(sum.value, sum.value - less, sum.value + more);
-        parts.set(Part::BackendBound, sum.with(share.clamped(0.0, 1.0)));
+        let low = sum.value - less - left.open() - of.may_be_fetch;
+        parts.set(Part::BackendBound, Share { low: low.max(sum.low), ..sum });
     }
 
     /// Enters what the code takes in isolation by a bound that is not known: it may be any there is.

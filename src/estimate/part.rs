@@ -97,12 +97,12 @@ impl Part {
         self.facts().2
     }
 
-    /// All, children after those that make up the time.
+    /// All: those that make up the time, what these consist of, and Backend Bound.
     pub fn every() -> impl Iterator<Item = Self> {
-        ALL.into_iter().chain(WITHIN)
+        ALL.into_iter().chain(Self::further())
     }
 
-    /// The parts that a document may have beside those that make up the time.
+    /// Those that documents may have or not.
     pub(crate) fn further() -> impl Iterator<Item = Self> {
         WITHIN.into_iter().chain([Self::BackendBound])
     }

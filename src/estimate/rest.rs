@@ -157,6 +157,15 @@ impl Rest {
         [of_waits - of_core, of_core, of_fetch]
     }
 
+    /// How much more waits would certainly have if more were left.
+    fn absorbs(&self, waits: f64) -> f64 {
+        let others = self.mispredicted() + self.every_fetch;
+        match self.rest.value < self.least() || (waits <= 0.0 && others > 0.0) {
+            true => 0.0,
+            false => (self.latencies() + self.dependencies - waits).max(0.0),
+        }
+    }
+
     fn latencies(&self) -> f64 {
         self.memory * (1.0 + LATENCY_ERROR)
     }
@@ -239,6 +248,8 @@ pub(crate) struct Attributed {
     pub above: f64,
     /// How much of what waits have may have no cause that is known, and how much may be fetching.
     pub doubt: f64,
+    /// How much more waits could have.
+    pub absorbs: f64,
     pub may_be_fetch: f64,
 }
 
@@ -275,10 +286,10 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     let others = core + fetch;
     let doubt = memory * model(Part::MemoryBound) + others * OVERLAPPING_ERROR;
     // What else may be of no cause: bounds, not errors.
-    let open = others.min(loads).max((waits + fetch).min(of.alone.most));
+    let bound = others.min(loads).max((waits + fetch).min(of.alone.most));
     let could = every_load + every_wait + every_fetch + values + loads;
     let low = (rest.value - could - of.mispredicted() - of.alone.most).min(left - rest.below());
-    let mut high = left + doubt.hypot(rest.above()).max(open + rest.above());
+    let mut high = left + doubt.hypot(rest.above()).max(bound + rest.above());
     if of.unknown() > 0.0 {
         high = high.max(rest.high.min(of.unknown()));
     }
@@ -288,15 +299,21 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     // A cause stays possible even if the others seem to leave nothing: they have errors.
     let may = |most: f64| (most * (1.0 + of.slack)).min(rest.high);
+    // Of what is not known, all that is left.
+    let open = |most: f64| most + if most > 0.0 { rest.above() } else { 0.0 };
     for (part, own, could) in [
         (
             Part::MemoryBound,
             own_memory,
             may((of.every_load * (1.0 + LATENCY_ERROR))
-                .max(memory + of.loads.most)
+                .max(memory + open(of.loads.most))
                 .max(of.alone.most)),
         ),
-        (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone.most))),
+        (
+            Part::CoreBound,
+            own_core,
+            may(of.dependencies.max(core + open(of.values)).max(of.alone.most)),
+        ),
         (Part::FetchLatency, own_fetch, may(of.every_fetch)),
         (Part::FetchBandwidth, Interval::default(), may(of.alone.most)),
         (Part::Retiring, Interval::default(), may(of.alone.most)),
@@ -313,6 +330,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) -> Attributed {
         unknown_loads: loads,
         above: rest.above(),
         doubt: memory * model(Part::MemoryBound) + core * OVERLAPPING_ERROR,
+        absorbs: of.absorbs(waits),
         may_be_fetch: (every_fetch - fetch).min(waits),
     }
 }

@@ -108,7 +108,7 @@ impl Parts {
     }
 }
 
-/// What takes most of the time.
+/// What loses most slots, or that most retire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dominant {
     /// A part.
@@ -183,24 +183,30 @@ const LEVEL1: [(Dominant, f64); 5] = [
 ];
 const UNEXPLAINED: Dominant = Dominant::Part(Part::Unexplained);
 
-/// The nodes of level 1 of which the largest is the bottleneck: those that lose slots, if one loses as many as Intel's tree
-/// flags, and fewer retire than it flags; else all.
-fn level1(parts: &Parts) -> Vec<Dominant> {
-    let is_flagged = |(of, least): &(Dominant, f64)| parts.share(*of).value > *least;
+/// The nodes of level 1 that compete, those first that may be named: the losses, if one is flagged, and fewer retire than
+/// Intel's tree flags; else all.
+fn level1(parts: &Parts) -> (Vec<Dominant>, Vec<Dominant>) {
+    let is_flagged = |(of, least): &&(Dominant, f64)| parts.share(*of).value > *least;
     let (retiring, losses) = LEVEL1.split_at(1);
-    let only_losses = !is_flagged(&retiring[0]) && losses.iter().any(is_flagged);
-    let all = if only_losses { losses } else { &LEVEL1[..] };
-    all.iter().map(|(of, _)| *of).collect()
+    let flagged: Vec<_> = losses.iter().filter(is_flagged).collect();
+    let (named, all) = match is_flagged(&&retiring[0]) || flagged.is_empty() {
+        true => (LEVEL1.iter().collect(), &LEVEL1[..]),
+        false => (flagged, losses),
+    };
+    let nodes = all.iter().map(|(of, _)| *of).collect();
+    (named.into_iter().map(|(of, _)| *of).collect(), nodes)
 }
 
-/// As in a counted tree, from level 1 down: the largest node of it that loses slots, or Retiring if most retire, and the
-/// part of that which is larger than the other. `None` (*undecided*) where another node, or what is unexplained, may be
+/// As in a counted tree, from level 1 down: the largest flagged node of it that loses slots, or Retiring if that is
+/// flagged or nothing else is, and the part of that which is larger than the other. Flags are of values, as there.
+/// `None` (*undecided*) where another node, or what is unexplained, may be
 /// as large: where the difference of the two shares is not above their errors, combined in quadrature; of what is
 /// unexplained, which is what the node lacks, added up.
 pub fn bottleneck(parts: &Parts) -> Option<Dominant> {
-    let found = largest(parts, &level1(parts))?;
+    let (named, all) = level1(parts);
+    let found = largest(parts, &named, &all)?;
     let own = found.parts().into_iter().map(Dominant::Part).collect::<Vec<_>>();
-    largest(parts, &own).or(Some(found))
+    largest(parts, &own, &own).or(Some(found))
 }
 
 /// Where the bottleneck is undecided: the node of level 1 with the largest share, and the one of the others that reaches
@@ -211,26 +217,24 @@ pub fn rivals(parts: &Parts) -> [Option<Dominant>; 2] {
             of.iter().filter(|of| Some(**of) != but).map(|of| (side(parts.share(*of)), *of));
         known.filter(|(share, _)| *share > 0.0).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, of)| of)
     };
-    let (nodes, all) = (level1(parts), LEVEL1.map(|(of, _)| of));
+    let (nodes, all) = (level1(parts).1, LEVEL1.map(|(of, _)| of));
     let first = largest(&nodes, None, |share| share.value);
     let high: fn(Share) -> f64 = |share| share.high;
     let second = largest(&nodes, first, high).or_else(|| largest(&all, first, high));
     [first, second].map(|of| of.map(|of| of.only(parts)))
 }
 
-/// The largest of nodes that make up the time, but for what is unexplained, if it is certain.
-fn largest(parts: &Parts, nodes: &[Dominant]) -> Option<Dominant> {
-    let all: Vec<Interval> = nodes.iter().map(|node| parts.slots(*node)).collect();
-    let named = (0..nodes.len()).filter(|at| nodes[*at] != Dominant::Part(Part::Unexplained));
-    let most = named.max_by(|a, b| all[*a].value.total_cmp(&all[*b].value))?;
-    let own = all[most];
-    let is_less = |(at, other): (usize, &Interval)| {
-        let both = match (nodes[most].part(), nodes[at]) {
-            (None, Dominant::Part(Part::Unexplained)) => own.below() + other.above(),
-            _ => own.below().hypot(other.above()),
+/// The largest of nodes that may be named, but for what is unexplained, if it is certain to be larger than all others.
+fn largest(parts: &Parts, named: &[Dominant], all: &[Dominant]) -> Option<Dominant> {
+    let named = named.iter().filter(|of| **of != UNEXPLAINED).map(|of| (parts.slots(*of), *of));
+    let (own, most) = named.max_by(|a, b| a.0.value.total_cmp(&b.0.value))?;
+    let is_less = |other: &Dominant| {
+        let of = parts.slots(*other);
+        let both = match most.part() {
+            None if *other == UNEXPLAINED => own.below() + of.above(),
+            _ => own.below().hypot(of.above()),
         };
-        at == most || own.value - other.value > both
+        *other == most || own.value - of.value > both
     };
-    let is_certain = own.value > 0.0 && all.iter().enumerate().all(is_less);
-    is_certain.then_some(nodes[most])
+    (own.value > 0.0 && all.iter().all(is_less)).then_some(most)
 }

@@ -64,6 +64,12 @@ pub(super) fn is_sound(row: &Value) {
         assert!(row["parts"][name]["source"].is_string(), "{row:#}");
     }
     are_within(row);
+    if row["parts"]["backend_bound"].is_object() {
+        let both = |key: &str| part("core_bound", key) + part("memory_bound", key);
+        let [low, value, high] = ["low", "value", "high"].map(|key| part("backend_bound", key));
+        assert!((value - both("value")).abs() < 1e-6 && low <= value && value <= high, "{row:#}");
+        assert!(low > both("low") - 1e-6 && high < both("high") + 1e-6, "{row:#}");
+    }
     let found = row["bottleneck"].as_str().expect("a bottleneck");
     if found != "undecided" {
         let sum = |of: &[&str]| of.iter().map(|name| part(name, "value")).sum::<f64>();

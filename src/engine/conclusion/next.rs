@@ -199,19 +199,17 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
 
 /// The command that shows more of a row of the estimate.
 fn further(row: &Row) -> Option<Step> {
-    let why = match row.bottleneck.part() {
-        Some(Part::BadSpeculation) => "which branches are mispredicted",
-        Some(Part::MemoryBound) if row.parts.mostly_contended().is_some() => {
-            "which lines threads share"
-        }
-        Some(Part::MemoryBound) if !row.parts.is_mostly_l1() => {
+    let why = match row.leading() {
+        Part::BadSpeculation => "which branches are mispredicted",
+        Part::MemoryBound if row.parts.mostly_contended().is_some() => "which lines threads share",
+        Part::MemoryBound if !row.parts.is_mostly_l1() => {
             "which loads miss, and where their data is"
         }
-        Some(Part::Retiring) => "which ports its instructions use",
-        Some(Part::FetchBandwidth) => "what holds the front end up",
-        Some(Part::FetchLatency) => "how large the hot code is",
-        Some(Part::Unexplained) | None => "what the branches and loads do",
-        Some(_) => "what bounds it in isolation",
+        Part::Retiring => "which ports its instructions use",
+        Part::FetchBandwidth => "what holds the front end up",
+        Part::FetchLatency => "how large the hot code is",
+        Part::Unexplained => "what the branches and loads do",
+        _ => "what bounds it in isolation",
     };
     // The whole program has no module.
     let why = match row.module.is_empty() {

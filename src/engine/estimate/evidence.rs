@@ -195,7 +195,9 @@ impl<'a> Context<'a> {
             let slots = self.slots(function, *block);
             all.value += executed * slots.value;
             all.less += executed * slots.less;
-            all.more += executed * slots.more;
+            // Other code may call a stub, too.
+            let others = if function.is_stub { slots.value } else { 0.0 };
+            all.more += executed * (slots.more + others);
         }
         let width = self.shared.width;
         let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / width.value);

@@ -240,6 +240,7 @@ fn code(of: &Function, lines: BTreeMap<u64, Line>) -> Code {
     }
     Code {
         number: of.number,
+        stub: of.is_stub,
         blocks: of.flow.blocks.iter().enumerate().map(block).collect(),
         loops: of.flow.loops.iter().map(around).collect(),
         code: runs.into_iter().map(|(at, _, bytes)| (at, bytes)).collect(),

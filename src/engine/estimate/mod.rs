@@ -294,6 +294,9 @@ fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Fun
     let mut all: Vec<Function> = all
         .filter_map(|(number, (hot, flow))| Some(Function::of(number, hot, flow.clone()?, counted)))
         .collect();
+    for function in &mut all {
+        function.is_stub = stubs::is_stub(&found.hot.functions[function.number].name, function);
+    }
     stubs::enter(&mut all, counted);
     let mut analyser = Analyser::new(model.latencies.clone());
     all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));

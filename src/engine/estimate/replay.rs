@@ -164,7 +164,10 @@ fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function>
     let entries = of.blocks.iter().map(entries).collect();
     let latency = of.blocks.iter().map(|block| block.latency).collect();
     let seen = Seen { samples, entries, latency };
-    Some(Function::of_flow(of.number, module, Arc::new(flow), seen, counted))
+    let name = &found.hot.functions.get(of.number)?.name;
+    let mut function = Function::of_flow(of.number, module, Arc::new(flow), seen, counted);
+    function.is_stub = of.stub || stubs::is_stub(name, &function);
+    Some(function)
 }
 
 fn edge(to: &To) -> Edge {

@@ -6,6 +6,9 @@ use super::pieces::Function;
 use iced_x86::{FlowControl, Mnemonic, Register};
 use std::collections::{HashMap, HashSet};
 
+/// The end of the names of a linkage table's entries (`profile::symbols`).
+const SUFFIX: &str = "@plt";
+
 /// Addresses of a file, by its path, with how often each is called, or jumped to.
 pub(super) type Direct<'a> = HashMap<(&'a str, u64), f64>;
 
@@ -31,19 +34,18 @@ fn called(function: &Function, block: usize) -> Option<u64> {
     is_one.then(|| last.decoded.near_branch_target())
 }
 
-/// Finds the stubs, and enters how often the counted code calls each, unless code that was not counted does, too.
+/// Enters how often the counted code calls each stub, unless code that was not counted does, too.
 pub(super) fn enter(functions: &mut [Function], counted: &Counted) {
     let all = direct(functions);
     let uncounted: HashSet<(&str, u64)> = functions.iter().flat_map(uncounted).collect();
-    let found = |function: &Function| {
+    let calls = |function: &Function| {
         let at = (function.module.as_str(), function.start()?);
-        let calls = all.get(&at).filter(|calls| **calls > 0.0 && !uncounted.contains(&at));
-        is_stub(function).then_some(calls.copied())
+        let is_open = function.is_stub && function.entries[0].is_err() && !uncounted.contains(&at);
+        all.get(&at).copied().filter(|calls| is_open && *calls > 0.0)
     };
-    let found: Vec<Option<Option<f64>>> = functions.iter().map(found).collect();
-    for (function, found) in functions.iter_mut().zip(found) {
-        function.is_stub = found.is_some();
-        if let Some(calls) = found.flatten() {
+    let calls: Vec<Option<f64>> = functions.iter().map(calls).collect();
+    for (function, calls) in functions.iter_mut().zip(calls) {
+        if let Some(calls) = calls {
             function.enter(0, calls as u64, counted);
         }
     }
@@ -56,10 +58,9 @@ fn uncounted(function: &Function) -> impl Iterator<Item = (&str, u64)> {
     open.filter_map(|at| Some((function.module.as_str(), called(function, at)?)))
 }
 
-/// Whether a function is a stub: it begins with the jump, after which there may be what binds the slot. It is not counted,
-/// while one that calls through a pointer is.
-fn is_stub(function: &Function) -> bool {
-    if function.entries.first().is_none_or(Result::is_ok) {
+/// Whether a function with this name is a stub: the name is that of an entry of a linkage table, which begins with the jump.
+pub(super) fn is_stub(name: &str, function: &Function) -> bool {
+    if !name.ends_with(SUFFIX) || function.flow.blocks.is_empty() {
         return false;
     }
     let Some(((_, last), before)) = function.instructions(0).split_last() else { return false };
@@ -101,7 +102,7 @@ mod tests {
     }
 
     /// Bytes of linkage tables by GNU ld: the second has `endbr64` (`-z ibt`), the first what binds it lazily. A function
-    /// that jumps through a pointer is counted, or has other work before.
+    /// that calls through a pointer may be the same code.
     #[test]
     fn a_stub_is_entered_as_often_as_it_is_called() {
         let count = Count::default();
@@ -124,15 +125,20 @@ mod tests {
             of(4, 0x5000, &[(marked, None)]),
             of(5, 0x6000, &not_counted),
             of(6, 0x7000, &from_counted),
-            of(7, 0x8000, &[(marked, Some(12))]),
         ];
-        enter(&mut all, &Counted::new(&count));
+        for one in &mut all {
+            one.is_stub = is_stub("puts@plt", one);
+        }
         let stubs: Vec<usize> = (0..all.len()).filter(|at| all[*at].is_stub).collect();
         assert_eq!(stubs, [1, 2, 4]);
+        assert!(!is_stub("calls_a_hook", &all[2]));
+        enter(&mut all, &Counted::new(&count));
         let entries = |at: usize| all[at].entries[0].clone().ok();
         assert_eq!((entries(1), entries(2), all[1].pieces[0].entries), (Some(100), Some(5), 100.0));
         assert_eq!(entries(4), None, "code without a count calls it, too");
-        let most = |at: usize| super::super::callees::most(&Counted::new(&count), &all[at], 0);
-        assert_eq!((most(1), most(7)), (0.0, 12.0));
+        let most = |of: &Function| super::super::callees::most(&Counted::new(&count), of, 0);
+        assert_eq!(most(&all[1]), 0.0);
+        all[1].is_stub = false;
+        assert_eq!(most(&all[1]), 100.0, "what calls through a pointer may be mispredicted");
     }
 }

@@ -90,7 +90,6 @@ fn of_share(share: &Share) -> String {
 /// The bottleneck in a sentence or two, with what is known of why.
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Dominant>, grounds: &Grounds) -> String {
     let percent = |part: Part| of_share(parts.of(part));
-    let named = |part: Part| format!("{} {}", part.label(), percent(part));
     let retires = match bottleneck {
         Some(of) if of != RETIRING && parts.retiring.value > parts.share(of).value => {
             format!(" A larger share, {}, retires.", percent(Part::Retiring))
@@ -98,7 +97,11 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Dominant>, grounds: &Gr
         _ => String::new(),
     };
     if let Some(most @ (Dominant::Frontend | Dominant::Backend)) = bottleneck {
-        let all: Vec<String> = most.parts().into_iter().map(named).collect();
+        let value = |part: Part| match parts.of(part) {
+            share if share.has_value() => format!("{} {:.0} %", part.label(), 100.0 * share.value),
+            share => format!("{} {}", part.label(), of_share(share)),
+        };
+        let all: Vec<String> = most.parts().into_iter().map(value).collect();
         let share = of_share(&parts.share(most));
         return format!(
             "{}: {share} of its time; not decided between {}.{retires}",
@@ -292,7 +295,7 @@ mod tests {
         let nothing = &Grounds::default();
         assert_eq!(
             sentence(&parts, Some(Dominant::Backend), nothing),
-            "Backend Bound: 80 % (70-85 %) of its time; not decided between Core Bound 80 % (70-85 %) and Memory Bound 0 % (0-0 %)."
+            "Backend Bound: 80 % (70-85 %) of its time; not decided between Core Bound 80 % and Memory Bound 0 %."
         );
         assert_eq!(
             sentence(&parts, None, nothing),

@@ -136,6 +136,9 @@ pub struct HotCode {
 pub struct Code {
     /// Its number among the hot functions.
     pub number: usize,
+    /// Whether it is an entry of a linkage table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stub: bool,
     /// Basic blocks in order of address.
     pub blocks: Vec<Block>,
     /// Natural loops, outer ones first.

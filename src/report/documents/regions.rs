@@ -85,7 +85,7 @@ pub struct RegionTree {
     /// The parts of the time, *estimated*.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// The largest part of an estimate, or `undecided`.
+    /// The bottleneck of an estimate, or `undecided`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
     /// Share of an estimate's samples in loops and blocks that run elsewhere, too; intervals allow for it.

@@ -69,7 +69,8 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
     if let Some(estimate) = &report.estimate {
         let parts = &estimate.program.parts;
         let every = parts.iter().flat_map(|one| std::iter::once(one).chain(parts.below(one.0)));
-        for (of, part) in every {
+        let backend = parts.get(Part::BackendBound).map(|share| (Part::BackendBound, share));
+        for (of, part) in every.chain(backend) {
             let value = part.has_value().then_some(part.value);
             let error = (part.high - part.value).max(part.value - part.low);
             let why = || part.reason.as_ref().map_or("not known".to_owned(), ToString::to_string);
