@@ -150,6 +150,8 @@ fn a_long_loop_of_several_blocks_is_ended_earlier_and_its_path_is_listed() {
         let captured = &pair[side];
         let notes = notes(captured);
         assert!(notes.contains("rsi is set"), "{captured}");
+        // On a busy machine its samples may disagree.
+        need!(captured["throughput"]["cycles"].is_number(), notes);
         // What the program's misses cost is not in the number.
         assert!(notes.contains("--loads"), "{notes}");
         // All numbers are even: `inc rax` is on no path.
