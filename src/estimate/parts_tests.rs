@@ -167,6 +167,20 @@ fn the_search_ends_above_parts_that_may_be_as_large() {
     assert_eq!(of(0.15), Some(Dominant::Backend));
 }
 
+/// By hand: 0.35 − 0.05 = 0.3 of which 2 × 0.14 may go from one to the other, √(0.28² + 0.05²) with what retires less;
+/// with 0.16 it is 0.32.
+#[test]
+fn what_a_node_lacks_is_unexplained_and_counts_twice() {
+    use crate::part::Part::{CoreBound, MemoryBound, Retiring, Unexplained};
+    let of = |half| {
+        let waits = [(CoreBound, 0.2, half / 2.0), (MemoryBound, 0.15, half / 2.0)];
+        let mut all = parts(&[&waits[..], &[(Retiring, 0.6, 0.05)]].concat());
+        all.set(Unexplained, Share::known(Interval::new(0.05, 0.0, 0.6), Source::Residual));
+        bottleneck(&all)
+    };
+    assert_eq!((of(0.14), of(0.16)), (Some(Dominant::Backend), None));
+}
+
 /// Where nothing is certain, the sentence has two nodes.
 #[test]
 fn rivals_are_nodes_of_level_1() {

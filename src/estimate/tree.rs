@@ -199,9 +199,8 @@ fn level1(parts: &Parts) -> (Vec<Dominant>, Vec<Dominant>) {
 
 /// As in a counted tree, from level 1 down: the largest flagged node of it that loses slots, or Retiring if that is
 /// flagged or nothing else is, and the part of that which is larger than the other. Flags are of values, as there.
-/// `None` (*undecided*) where another node, or what is unexplained, may be
-/// as large: where the difference of the two shares is not above their errors, combined in quadrature; of what is
-/// unexplained, which is what the node lacks, added up.
+/// `None` (*undecided*) where another node, or what is unexplained, may be as large: where the difference of the two
+/// shares is not above their errors, combined in quadrature. What the node lacks is unexplained: that counts twice.
 pub fn bottleneck(parts: &Parts) -> Option<Dominant> {
     let (named, all) = level1(parts);
     let found = largest(parts, &named, &all)?;
@@ -228,10 +227,14 @@ pub fn rivals(parts: &Parts) -> [Option<Dominant>; 2] {
 fn largest(parts: &Parts, named: &[Dominant], all: &[Dominant]) -> Option<Dominant> {
     let named = named.iter().filter(|of| **of != UNEXPLAINED).map(|of| (parts.slots(*of), *of));
     let (own, most) = named.max_by(|a, b| a.0.value.total_cmp(&b.0.value))?;
+    let others = LEVEL1.iter().filter(|(of, _)| *of != most && *of != UNEXPLAINED);
+    let others = others.map(|(of, _)| parts.slots(*of).below()).fold(0.0, f64::hypot);
     let is_less = |other: &Dominant| {
         let of = parts.slots(*other);
         let both = match most.part() {
-            None if *other == UNEXPLAINED => own.below() + of.above(),
+            None if *other == UNEXPLAINED => {
+                (own.below() + of.above()).min(others.hypot(2.0 * own.below()))
+            }
             _ => own.below().hypot(of.above()),
         };
         *other == most || own.value - of.value > both

@@ -184,7 +184,12 @@ pub(super) fn divide_calls(
 fn unrecorded(context: &Context, function: &Function, block: usize) -> f64 {
     let last = function.instructions(block).last();
     let kind = last.map(|(_, inst)| inst.decoded.flow_control());
-    let is_one = matches!(kind, Some(FlowControl::IndirectBranch | FlowControl::IndirectCall));
+    // A jump whose targets are known stays in its function.
+    let is_one = match kind {
+        Some(FlowControl::IndirectCall) => true,
+        Some(FlowControl::IndirectBranch) => function.flow.blocks[block].unresolved,
+        _ => false,
+    };
     if !is_one || function.entries[block].is_ok() || function.is_stub {
         return 0.0;
     }
