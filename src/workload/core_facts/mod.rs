@@ -18,6 +18,7 @@ mod times;
 mod walks;
 
 use kernel::Clock;
+use std::time::{Duration, Instant};
 use tma::Result;
 use tma::measured::{Fact, Facts, Open};
 
@@ -26,6 +27,8 @@ pub use times::{Curve, Repetitions, Times};
 
 /// Fewest and most repetitions, until both halves agree on all facts.
 const REPEATS: (usize, usize) = (4, 10);
+/// Time after which only the fewest are made: where others use the memory, one takes half a minute.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Measures all times, and reports each repetition with its number and the total; `nops` as in
 /// [`facts`].
@@ -36,8 +39,11 @@ pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Re
     let clock = Clock::new()?;
     let mut repetitions = Repetitions::default();
     let mut memory = walks::Memory::new();
+    let begun = Instant::now();
     for repeat in 0..REPEATS.1 {
-        if repeat >= REPEATS.0 && repeat % 2 == 0 && !is_contradicted(&facts(&repetitions, nops)) {
+        let is_enough =
+            || begun.elapsed() > PATIENCE || !is_contradicted(&facts(&repetitions, nops));
+        if repeat >= REPEATS.0 && repeat % 2 == 0 && is_enough() {
             break;
         }
         progress(repeat, REPEATS.1);
