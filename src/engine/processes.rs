@@ -1,6 +1,8 @@
 //! Processes of this machine: the time that they use, and those that they start.
 
 use crate::topdown::named;
+use nix::sys::resource::{UsageWho, getrusage};
+use pmu::machine::cpu_time;
 use std::time::Duration;
 
 /// Seconds of processor time that a process has used (proc_pid_stat(5), fields 14 and 15).
@@ -8,6 +10,11 @@ pub(crate) fn processor_time(pid: i32) -> Option<f64> {
     let [user, kernel] = [stat(pid, 14)?, stat(pid, 15)?];
     // USER_HZ, an ABI constant of Linux on x86.
     Some((user + kernel) as f64 / 100.0)
+}
+
+/// Processor seconds of the processes that this one has started and waited for.
+pub(crate) fn of_children() -> f64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| cpu_time(&usage).as_secs_f64())
 }
 
 /// Whether a process has ended, reaped or not.

@@ -95,3 +95,52 @@ fn a_command_of_several_processes_has_runs_of_each_kind() {
     assert!(!names.contains(&IN_WINDOWS.to_owned()), "{names:?}");
     assert!(names.contains(&"branches".to_owned()), "{names:?}");
 }
+
+/// Runs for a second, however much it does in it.
+const BY_THE_CLOCK: &str = r#"
+#include <time.h>
+__attribute__((noipa)) static long branches(long rounds) {
+    unsigned x = 1;
+    long sum = 0;
+    for (long i = 0; i < rounds; i++) {
+        x = x * 1664525u + 1013904223u;
+        __asm__ volatile("test %1, %1\n jz 1f\n add $1, %0\n nop\n nop\n 1:" : "+r"(sum) : "r"((int)(x >> 31)));
+    }
+    return sum;
+}
+int main(void) {
+    struct timespec begin, now;
+    long sum = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        sum += branches(20000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1e9 + now.tv_nsec - begin.tv_nsec < 1e9);
+    return sum == 1;
+}
+"#;
+
+/// It does less while all of its blocks are counted. The probes of each iteration take as long as itself, about.
+#[test]
+fn a_program_that_a_clock_ends_is_estimated_by_the_work_that_it_does_without_probes() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, BY_THE_CLOCK, &[]) else { return };
+    assert_holds("a run without probes does more", || {
+        let ran = report(&["--estimate", "--format", "json", "--", &program]);
+        if ran.code() != Some(0) {
+            return Trial::Unsettled(ran.stderr);
+        }
+        let document = ran.json();
+        let (work, runs) = (&document["estimate"]["work"], runs(&document).0);
+        let shown = || format!("{work} {runs:?} {}", document["estimate"]["notes"]);
+        let Some(ratio) = work["ratio"].as_f64() else { return Trial::Fails(shown()) };
+        assert_eq!(document["estimate"]["deterministic"], false, "{}", shown());
+        assert!(work["error"].as_f64().is_some_and(|error| error >= 0.05), "{}", shown());
+        // Others may have had more of the processor in one run than in the other.
+        match ratio > 1.1 {
+            true => Trial::Holds,
+            false => Trial::Unsettled(shown()),
+        }
+    });
+}

@@ -153,6 +153,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         rarest: 0.0,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
+        only: None,
         watch: Some(Callback::new(|step| _ = progress::step(&step))),
     };
     if args.hot {

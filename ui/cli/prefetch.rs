@@ -252,6 +252,7 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
         rarest: 0.0,
         values: None,
         branches: None,
+        only: None,
         watch: Some(Callback::new(|step| _ = progress::step(&step))),
     };
     ask.begin_sampling();

@@ -7,6 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use pmu::Command;
 use pmu::perf::cannot_start;
 use probe::count::Wanted;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -47,6 +48,8 @@ pub struct CountAsk {
     /// Branches that go one way in a smaller share of their executions are not recorded; if it is above 0, trips are not
     /// either.
     pub rarest: f64,
+    /// Only blocks that begin at these addresses of a file.
+    pub only: Option<Arc<BTreeMap<PathBuf, BTreeSet<u64>>>>,
     /// Called before each run or window.
     pub watch: Option<Callback<Step>>,
 }

@@ -10,7 +10,7 @@ use crate::steps::Subject;
 use crate::{mispredicted, values};
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, Progress, Wanted, count_process, count_sampled, count_windows};
+use probe::count::{Blocks, Counts, Progress, Wanted, count_blocks, count_process, count_windows};
 use profile::files::hexadecimal;
 use report::documents::count::{Cost, Count, ModuleRow, SCHEMA};
 use report::documents::{Exit, Purpose};
@@ -83,7 +83,11 @@ impl First {
         let counts = match ask.process {
             Some((pid, window)) => count_process(pid, &wanted, window, signals, progress)?,
             None if ask.windows => count_windows(&ask.command, &wanted, signals)?,
-            None => count_sampled(&ask.command, &wanted, &samples, signals)?,
+            None => {
+                let only = ask.only.as_deref().map(Blocks::Only);
+                let blocks = only.unwrap_or(Blocks::Sampled(&samples));
+                count_blocks(&ask.command, &wanted, blocks, signals)?
+            }
         };
         steps.plain = steps.plain.or(Some(Left::plain_of(counts.wall.as_secs_f64())));
         let mut document = Count {

@@ -46,6 +46,7 @@ pub struct EstimateAsk {
 }
 
 /// Facts that all pieces share, without counts.
+#[derive(Clone)]
 pub(super) struct Shared<'a> {
     pub core: &'a Core,
     /// Its ports, if it has a table.
@@ -54,7 +55,7 @@ pub(super) struct Shared<'a> {
     pub latencies: Latencies,
     /// Slots a cycle.
     pub width: Interval,
-    /// Core cycles of the run.
+    /// Core cycles of the run, or of as much work as was counted.
     pub cycles: f64,
     pub samples: u64,
     pub clock: Clock,
@@ -99,6 +100,8 @@ pub(super) struct Functions {
     pub flows: Vec<Option<Arc<Flow>>>,
     /// The sampled run, where threads ran at the same time.
     pub parallel: Option<Parallel>,
+    /// Processor seconds of the sampled run.
+    pub task: Option<f64>,
     /// Share of the kernel.
     pub kernel: f64,
     /// Other functions, if these are too many to analyse each.
@@ -140,7 +143,7 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
     }
     let most = held < SHARE * user;
     let few = most.then(|| few::choose(profile, &mut hot, &mut flows)).flatten();
-    Functions { hot, flows, parallel: None, kernel, few }
+    Functions { hot, flows, parallel: None, task: None, kernel, few }
 }
 
 /// Most measurements of the core clock until nothing else runs.

@@ -2,18 +2,20 @@
 
 use super::ask::{EstimateAsk, Functions, Parallel};
 use super::pinned;
+use super::repeated::{Repeated, is_by_the_clock, rare};
 use crate::count::{CountAsk, First};
-use crate::hot::hottest::Hottest;
+use crate::processes::of_children;
 use crate::steps::Places;
 use pmu::perf::Signals;
 use probe::bursts::Spread;
 use report::documents::Purpose;
-use report::documents::count::{BlockRow, BranchKind, BranchRow, Count, LoadRow};
+use report::documents::count::{BranchKind, BranchRow, Count, LoadRow};
 use report::documents::estimate::Run;
 use report::documents::evidence::{Pinned, Why};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use tma::Result;
 
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
@@ -31,8 +33,6 @@ pub(super) struct Further {
     ask: CountAsk,
     signals: Signals,
     first: First,
-    /// The hot functions, if others are counted, too.
-    hot: Option<Hottest>,
     /// Runs for values.
     pub values: Option<Run>,
     /// A run on one CPU.
@@ -62,12 +62,12 @@ impl Further {
             branches: None,
             branches_of: None,
             rarest: RAREST,
+            only: None,
             watch: None,
         };
         let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
-        let hot = found.few.as_ref().map(|_| found.hot.clone());
-        Ok(Self { ask, signals, first, hot, values: None, alone: None, interrupted })
+        Ok(Self { ask, signals, first, values: None, alone: None, interrupted })
     }
 
     /// Records mispredictions, of functions that begin in some code, if that is given.
@@ -154,19 +154,29 @@ impl Further {
         self.interrupted.is_some()
     }
 
-    /// Counts once more: how both runs differ; `None` if it was interrupted.
+    /// Counts once more, in a run of the command that takes hardly longer than one without probes: how it differs from the
+    /// counted one; `None` if it was interrupted.
     ///
     /// # Errors
     /// As [`Further::branches`].
-    pub fn repeated(&mut self) -> Result<Option<Repeated>> {
-        let mut second = First::of(&self.ask, None, &self.signals, &mut |_, _| {})?;
-        self.interrupted = second.further(&self.ask, &self.signals, &mut |_, _| {})?;
+    pub fn repeated(&mut self, found: &Functions) -> Result<Option<Repeated>> {
+        let before = of_children();
+        let only = Some(Arc::new(rare(self.counts(), found.hot.seconds)));
+        let ask = CountAsk { only, ..self.ask.clone() };
+        let mut second = First::of(&ask, None, &self.signals, &mut |_, _| {})?;
+        self.interrupted = second.further(&ask, &self.signals, &mut |_, _| {})?;
         let cost = second.document.cost.iter().filter(|cost| cost.run == Purpose::Counts).cloned();
         self.first.document.cost.extend(cost);
         let is_whole = self.interrupted.is_none();
-        let hot = &self.hot;
-        let is_hot = |module: &str, at| hot.as_ref().is_none_or(|hot| hot.has(module, at));
-        Ok(is_whole.then(|| Repeated::of(self.counts(), &second.document, &is_hot)))
+        // Others may have taken more of the time that a clock gives it.
+        let spent = of_children() - before;
+        let time = found.task.filter(|_| spent > 0.0).map_or(1.0, |task| task / spent);
+        Ok(is_whole.then(|| Repeated::of(self.counts(), &second.document, &found.hot, time)))
+    }
+
+    /// Whether a clock may have ended the counted run.
+    pub fn is_by_the_clock(&self, found: &Functions) -> bool {
+        is_by_the_clock(self.counts(), self.seconds_of(Purpose::Counts), found)
     }
 
     /// The counts so far.
@@ -195,47 +205,6 @@ impl Further {
     /// Seconds of all further runs.
     pub fn seconds(&self) -> f64 {
         self.runs().iter().map(|run| run.seconds).sum()
-    }
-}
-
-/// Instructions that two runs may execute differently in functions with few samples each, relative: a program prints
-/// its time, say.
-const ALIKE: f64 = 0.01;
-
-/// Share of all instructions from which on the difference of a single block counts, if its function has few samples.
-const LARGE: f64 = 0.01;
-
-/// How two counted runs differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Repeated {
-    /// Whether they entered all blocks of hot functions equally often, and others about so.
-    pub is_same: bool,
-    /// By how much entries differ, relative: those of all blocks together, weighted by instructions, or of the hot or
-    /// large block that differs most.
-    pub differs: f64,
-}
-
-impl Repeated {
-    fn of(one: &Count, other: &Count, is_hot: &dyn Fn(&str, u64) -> bool) -> Self {
-        let row = |row: &BlockRow| ((row.module.clone(), row.start), (row.count, row.instructions));
-        let of = |count: &Count| count.blocks.iter().map(row).collect::<BTreeMap<_, _>>();
-        let (one, other) = (of(one), of(other));
-        let weight = |count: u64, instructions: usize| count as f64 * instructions as f64;
-        let all: f64 =
-            one.values().map(|(count, instructions)| weight(*count, *instructions)).sum();
-        let (mut different, mut most, mut is_same) = (0.0, 0.0_f64, one.len() == other.len());
-        for (place, (count, instructions)) in &one {
-            let again = other.get(place).map_or(0, |(count, _)| *count);
-            let own = weight(count.abs_diff(again), *instructions);
-            different += own;
-            let is_hot = is_hot(&place.0, place.1.0);
-            if is_hot || weight(*count, *instructions) >= LARGE * all {
-                most = most.max(count.abs_diff(again) as f64 / (*count).max(1) as f64);
-            }
-            is_same &= *count == again || !is_hot;
-        }
-        let overall = different / all.max(1.0);
-        Self { is_same: is_same && overall <= ALIKE, differs: overall.max(most) }
     }
 }
 

@@ -172,6 +172,7 @@ pub(super) fn kept(
         runs: document.runs.clone(),
         deterministic: document.deterministic,
         differs: document.differs,
+        work: document.work,
         notes: (document.notes.clone(), Vec::new()),
         ..Evidence::default()
     }

@@ -8,6 +8,7 @@
 //! | `further` | further runs of the command, and their counts |
 //! | `expected` | which further runs there will be, and what they take |
 //! | `unlike` | whether the counted run did what the sampled one did |
+//! | `repeated` | whether a run without probes does more |
 //! | `windows` | how windows are spread over a run |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `schedule` | which pieces are measured in isolation, and with the program's own values |
@@ -52,6 +53,7 @@ mod pinned;
 mod pooled;
 mod recording;
 mod redacted;
+mod repeated;
 mod replay;
 mod rows;
 mod schedule;
@@ -81,6 +83,7 @@ use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
 use profile::event::EventKind;
 use profile::hot::Profile;
+use recording::count_again;
 pub use redacted::redacted;
 pub use replay::replay;
 use report::documents::count::Count;
@@ -131,7 +134,7 @@ pub fn estimate(
     let parallel = pinned::parallel(profile.busy_threads(), task.map(|ms| ms / 1e3), sampled, exit);
     let parallel = parallel.filter(|_| ask.process.is_none());
     let found = choose(profile, exit, sampled);
-    let found = Functions { parallel, ..found };
+    let found = Functions { parallel, task: task.map(|ms| ms / 1e3), ..found };
     progress.times.at_once = parallel.is_some();
     progress.times.task = task.map_or(plain, |ms| ms / 1e3);
     let counts = Left { counts: 1, ..Left::default() };
@@ -188,6 +191,14 @@ pub fn estimate(
         return Ok((without(document, &found, &why), None));
     }
     document.notes.extend(unlike::note(&found, &counted));
+    // All that follows is by the entries of a run without probes.
+    let is_by_the_clock = ask.process.is_none() && further.is_by_the_clock(&found);
+    if is_by_the_clock {
+        progress.begin("counts again", counts);
+        count_again(&mut further, &found, &mut document);
+        shared.cycles /= document.work.map_or(1.0, |work| work.ratio);
+    }
+    let counted = Counted::new(further.counts());
     let functions = functions(&found, &counted, &ask.model);
     let context = Context::new(&shared, &counted);
     let pooled = found.few.as_ref().and_then(|few| Pooled::of(few, &context));
@@ -228,6 +239,11 @@ pub fn estimate(
     );
     document.runs.extend(further.runs());
     let counted = Counted::new(further.counts());
+    let shared = match document.work.filter(|_| !is_by_the_clock) {
+        Some(work) => Shared { cycles: shared.cycles / work.ratio, ..shared.clone() },
+        None => shared.clone(),
+    };
+    let known = Known { shared: &shared, ..known };
     let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
     let evidence = ask
         .keep

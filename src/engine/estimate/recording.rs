@@ -1,7 +1,7 @@
 //! The runs after the counted one, in order. Chooses the code whose loads are recorded: that which is unexplained
 //! without them, as far as time allows.
 
-use super::ask::Progress;
+use super::ask::{Functions, Progress};
 use super::callees;
 use super::contended;
 use super::evidence::Context;
@@ -12,6 +12,7 @@ use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
 use super::pooled::evidence;
+use super::repeated::{Repeated, at_most};
 use super::rows;
 use super::tail::Pooled;
 use super::windows::spread;
@@ -144,18 +145,13 @@ impl Known<'_> {
         // As it was announced.
         let is_long = left.counts == 0;
         left = Left { counts: 1, ..left };
-        let has_runs = self.ask.process.is_none() && !further.is_interrupted();
+        let is_known = document.deterministic.is_some() || document.work.is_some();
+        let has_runs = self.ask.process.is_none() && !further.is_interrupted() && !is_known;
         if has_runs && (is_long || !progress.is_due(left, "counts again")) {
             document.notes.push(NOT_REPEATED.to_owned());
         } else if has_runs {
             progress.begin("counts again", left);
-            match further.repeated() {
-                Ok(found) => {
-                    document.deterministic = found.map(|found| found.is_same);
-                    document.differs = found.map(|found| found.differs);
-                }
-                Err(error) => document.notes.push(error.to_string()),
-            }
+            count_again(further, self.found, document);
         }
         document.notes.extend(progress.unmade());
         of
@@ -264,6 +260,23 @@ impl Known<'_> {
         if let (Some(pooled), Some(tail)) = (self.pooled, &mut of.tail) {
             pooled.recorded(tail, &context);
         }
+    }
+}
+
+/// Counts again, and enters how that run and the counted one differ.
+pub(super) fn count_again(further: &mut Further, of: &Functions, document: &mut Estimate) {
+    let is_by_the_clock = further.is_by_the_clock(of);
+    match further.repeated(of) {
+        Ok(Some(Repeated { work: None, .. })) if is_by_the_clock => {
+            document.work = Some(at_most(further.counts(), of.hot.seconds));
+        }
+        Ok(Some(found)) => {
+            document.deterministic = Some(found.is_same);
+            document.differs = Some(found.differs);
+            document.work = found.work.filter(|_| !found.is_same);
+        }
+        Ok(None) => {}
+        Err(error) => document.notes.push(error.to_string()),
     }
 }
 

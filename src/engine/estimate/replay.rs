@@ -71,6 +71,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         runs: evidence.runs.clone(),
         deterministic: evidence.deterministic,
         differs: evidence.differs,
+        work: evidence.work,
         notes: evidence.notes.0.clone(),
         ..Estimate::default()
     };
@@ -136,7 +137,7 @@ fn hot(of: &Sampled) -> Functions {
         seconds: of.seconds,
         ..Hottest::default()
     };
-    Functions { hot, flows: Vec::new(), parallel: None, kernel: of.kernel, few: None }
+    Functions { hot, flows: Vec::new(), parallel: None, task: None, kernel: of.kernel, few: None }
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {

@@ -13,7 +13,7 @@ use super::pieces::{Function, Kind, PieceOf};
 use super::pooled;
 use super::words::{Grounds, Place, Runs, next, sentence};
 use estimate::{Evidence, Interval, Parts, Reason, Sampled, bottleneck};
-use report::documents::estimate::{Bottleneck, Estimate, Row};
+use report::documents::estimate::{Bottleneck, Estimate, Row, Work};
 
 /// The limits of counts of a process.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
@@ -28,7 +28,7 @@ pub(super) fn evaluate(
     code: Listed<'_>,
 ) -> Groups {
     let (context, groups) = enter(document, known, of, code);
-    document.notes.extend(notes(&context, document.deterministic));
+    document.notes.extend(notes(&context, document));
     document.notes.extend(contended::notes(&context, known.found.kernel));
     document.contended_lines = contended::lines(&context, &document.program.parts);
     document.assumed.extend(assumed(&context, of.recorded));
@@ -51,6 +51,7 @@ fn entries_error(document: &Estimate, known: &Known) -> f64 {
     match document.deterministic {
         _ if known.ask.process.is_some() => ENTRIES_ERROR,
         Some(false) if is_alike => ALIKE,
+        _ if document.work.is_some() => document.work.map_or(0.0, |work| work.error),
         Some(false) => ENTRIES_ERROR,
         Some(true) | None => 0.0,
     }
@@ -90,7 +91,7 @@ pub(super) fn enter<'c, 'a: 'c>(
 }
 
 /// Limits of the numbers.
-fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
+fn notes(context: &Context, document: &Estimate) -> Vec<String> {
     let ghz = context.shared.clock.ghz;
     let clock = context.shared.clock.reason.as_ref().map(|why| {
         format!(
@@ -98,11 +99,19 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
              time-stamp counter, or up to twice that: {why}"
         )
     });
-    let differs = (deterministic == Some(false)).then(|| {
+    let work = document.work.filter(|work| (work.ratio - 1.0).abs() > work.error);
+    let work = work.map(|Work { ratio, error }| {
+        format!(
+            "without probes a run does {ratio:.1} times the work of the counted one (± {:.0} %), as one that a clock ends; \
+             entries are of the counted one, and shares allow for that",
+            100.0 * error
+        )
+    });
+    let differs = (document.deterministic == Some(false)).then(|| {
         "the runs differ: some entered blocks more often than others; shares are averages over all of them"
             .to_owned()
     });
-    clock.into_iter().chain(differs).collect()
+    clock.into_iter().chain(work.or(differs)).collect()
 }
 
 /// Assumptions.

@@ -33,7 +33,7 @@ pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
 pub use kinds::{Kind, kinds_of};
 pub use matching::{TableMatch, choose, countable, describing, is_architectural, unknown_model};
 pub use pmu::{Encoding, Format, NoEncoding, Pmu, encode, find_pmus};
-pub(crate) use topology::cpu_time;
+pub use topology::cpu_time;
 pub use topology::{Load, LogicalCpu, Moment, Ticks, Topology, parse_cpu_list, same_kind};
 
 /// Most bytes that are read of a paragraph.

@@ -184,7 +184,7 @@ impl Moment {
 }
 
 /// CPU time in all.
-pub(crate) fn cpu_time(of: &Usage) -> Duration {
+pub fn cpu_time(of: &Usage) -> Duration {
     let time = |t: nix::sys::time::TimeVal| {
         let (seconds, micros) = (u64::try_from(t.tv_sec()), u64::try_from(t.tv_usec()));
         Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_micros(micros.unwrap_or(0))

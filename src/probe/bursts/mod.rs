@@ -18,7 +18,7 @@ mod request;
 mod windows;
 
 use crate::facts::Function;
-use crate::patch::{Patcher, Progress, Wanted, notes, targets, watched};
+use crate::patch::{Blocks, Patcher, Progress, Wanted, notes, targets, watched};
 use crate::plan::Request;
 use crate::process::Watched;
 use observing::Observing;
@@ -43,7 +43,7 @@ pub fn record(
     pace: Pace,
     signals: &Signals,
 ) -> Result<Recorded> {
-    let targets = targets(wanted, &[], signals);
+    let targets = targets(wanted, Blocks::All, signals);
     let observing = Observing::new(&targets, requests, pace, false);
     let mut patcher = Patcher::new(observing, targets);
     let followed = patcher.follow(command, signals)?;

@@ -4,7 +4,7 @@
 use super::observing::{Observing, recorded_of};
 use super::request::{Pace, Recorded};
 use crate::facts::Function;
-use crate::patch::{Patcher, Target, Wanted, Window, targets, watched_again};
+use crate::patch::{Blocks, Patcher, Target, Wanted, Window, targets, watched_again};
 use crate::plan::{Request, What};
 use crate::process::{Untraced, Watched};
 use pmu::Command;
@@ -37,7 +37,12 @@ pub struct Windows<'a> {
 impl<'a> Windows<'a> {
     /// Analyses the functions.
     pub fn of(wanted: &[Wanted], signals: &'a Signals) -> Self {
-        Self { targets: targets(wanted, &[], signals), kinds: Vec::new(), signals, failed: 0 }
+        Self {
+            targets: targets(wanted, Blocks::All, signals),
+            kinds: Vec::new(),
+            signals,
+            failed: 0,
+        }
     }
 
     /// Adds a kind, with the instructions of each function, by its index, and the pace in each window. Allocations are not

@@ -105,9 +105,7 @@ impl Probes for Counting {
         let Probed { target, index, facts, .. } = function;
         match self.code {
             Running::Live => plan_live(facts, room),
-            Running::Not | Running::Joined => {
-                plan(facts, room, target.functions[index].samples.as_deref())
-            }
+            Running::Not | Running::Joined => plan(facts, room, &target.functions[index].chosen),
         }
     }
 

@@ -21,7 +21,7 @@ use result::{Found, Run};
 use std::time::Duration;
 use tma::Result;
 
-pub use crate::patch::{Progress, Trampolines, Unprobed, Wanted};
+pub use crate::patch::{Blocks, Progress, Trampolines, Unprobed, Wanted};
 pub use counts::{
     BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount, Uncounted,
 };
@@ -32,21 +32,20 @@ pub use windowed::count_windows;
 /// # Errors
 /// The command cannot be started or traced.
 pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
-    count_sampled(command, wanted, &[], signals)
+    count_blocks(command, wanted, Blocks::All, signals)
 }
 
-/// As [`count`], but hot blocks whose counts follow from others have no probe. `samples`: by
-/// function, first addresses of blocks and their samples in an earlier run.
+/// As [`count`], of some blocks.
 ///
 /// # Errors
 /// As [`count`].
-pub fn count_sampled(
+pub fn count_blocks(
     command: &Command,
     wanted: &[Wanted],
-    samples: &[Vec<(u64, u64)>],
+    blocks: Blocks,
     signals: &Signals,
 ) -> Result<Counts> {
-    let targets = targets(wanted, samples, signals);
+    let targets = targets(wanted, blocks, signals);
     let mut patcher = Patcher::new(Counting::new(Running::Not, &targets), targets);
     let followed = patcher.follow(command, signals)?;
     Ok(result::counts(Found::of(patcher), wanted, Run::of_command(&followed)))

@@ -4,7 +4,7 @@ use super::counting::{Counting, Running};
 use super::counts::Counts;
 use super::interrupted;
 use super::result::{Found, Run, counts};
-use crate::patch::{Patcher, Wanted, Window, targets, watched_again};
+use crate::patch::{Blocks, Patcher, Wanted, Window, targets, watched_again};
 use crate::process::{Untraced, Watched};
 use pmu::Command;
 use pmu::perf::Signals;
@@ -26,7 +26,7 @@ const GROWTH: f64 = 0.05;
 /// # Errors
 /// The command cannot be started, or ends before it was counted.
 pub fn count_windows(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<Counts> {
-    let targets = targets(wanted, &[], signals);
+    let targets = targets(wanted, Blocks::All, signals);
     let mut running = match Untraced::start(command, signals)? {
         Ok(running) => running,
         Err(signal) => return Ok(interrupted(wanted, signal)),

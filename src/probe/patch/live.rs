@@ -7,7 +7,7 @@ use super::patched::Condition;
 use super::patcher::{Patcher, Process};
 use super::prepared::{Prepared, prepared};
 use super::probes::Probes;
-use super::target::{Target, Wanted, Work, targets_with};
+use super::target::{Blocks, Target, Wanted, Work, targets_with};
 use super::unprobed::Unprobed;
 use crate::process::{Living, Tracee, Watched, Watcher, watch};
 use pmu::perf::Signals;
@@ -72,7 +72,7 @@ where
     waited(0);
     let work = Arc::new(Work::default());
     let (of, own) = (wanted.to_vec(), Arc::clone(&work));
-    let reading = std::thread::spawn(move || targets_with(&of, &[], &own));
+    let reading = std::thread::spawn(move || targets_with(&of, Blocks::All, &own));
     let targets = match finished(&living, reading, &work, window.signals, &mut waited)? {
         Ok(targets) => targets,
         Err(signal) => return Ok(Err(signal)),

@@ -31,6 +31,6 @@ pub use live::{Progress, Window, notes, watched, watched_again};
 pub use mapped::Shared;
 pub use patcher::Patcher;
 pub use probes::{Code, Probed, Probes, WORD, Written, most_of, refusal, write_observers};
-pub use target::{Member, Target, Wanted, targets};
+pub use target::{Blocks, Member, Target, Wanted, targets};
 pub use tasks::Copies;
 pub use unprobed::Unprobed;

@@ -1,9 +1,11 @@
 //! Files with wanted functions, and their analysis, with its progress as other threads see it.
 
 use super::unprobed::Unprobed;
-use crate::facts::{Function, Module, NoCode};
+use crate::facts::{Block, Function, Module, NoCode};
+use crate::plan::Chosen;
 use crate::process::{Image, Mapping};
 use pmu::perf::Signals;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,8 +46,8 @@ pub struct Member {
     pub number: usize,
     /// Its facts, or why it cannot be probed.
     pub facts: Result<Function, Unprobed>,
-    /// Samples of its blocks in an earlier run, if sampled.
-    pub samples: Option<Vec<u64>>,
+    /// Which of its blocks are to have a probe.
+    pub chosen: Chosen,
 }
 
 impl Target {
@@ -82,22 +84,51 @@ impl Member {
     }
 }
 
-/// Analyses the files of the wanted functions, until a signal comes. `samples`: by function,
-/// addresses of blocks and their samples; empty if not sampled.
-pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Arc<[Target]> {
+/// The blocks that are counted, by function.
+#[derive(Debug, Clone, Copy)]
+pub enum Blocks<'a> {
+    /// All.
+    All,
+    /// All, but hot ones whose counts follow from others have no probe: first addresses, and their samples in an earlier
+    /// run.
+    Sampled(&'a [Vec<(u64, u64)>]),
+    /// Those that begin at these addresses of a file, and what follows from them.
+    Only(&'a BTreeMap<PathBuf, BTreeSet<u64>>),
+}
+
+impl Blocks<'_> {
+    /// Those of the function with this number, of a file.
+    fn of(self, number: usize, path: &Path, function: &Function) -> Chosen {
+        let chosen = match self {
+            Self::All => None,
+            Self::Sampled(all) => {
+                all.get(number).map(|samples| Chosen::Sparing(of_blocks(samples, function)))
+            }
+            Self::Only(all) => {
+                let own = all.get(path);
+                let is_in = |block: &Block| own.is_some_and(|own| own.contains(&block.start));
+                Some(Chosen::Only(function.blocks.iter().map(is_in).collect()))
+            }
+        };
+        chosen.unwrap_or_default()
+    }
+}
+
+/// Analyses the files of the wanted functions, until a signal comes.
+pub fn targets(wanted: &[Wanted], blocks: Blocks, signals: &Signals) -> Arc<[Target]> {
     let work = Work::default();
-    signals.during(|| work.cancel(), || targets_with(wanted, samples, &work))
+    signals.during(|| work.cancel(), || targets_with(wanted, blocks, &work))
 }
 
 /// As [`targets`], as a part of `work`.
-pub fn targets_with(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Arc<[Target]> {
+pub fn targets_with(wanted: &[Wanted], blocks: Blocks, work: &Work) -> Arc<[Target]> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
     paths.dedup();
-    paths.into_iter().map(|path| target(path, wanted, samples, work)).collect()
+    paths.into_iter().map(|path| target(path, wanted, blocks, work)).collect()
 }
 
-fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Target {
+fn target(path: &PathBuf, wanted: &[Wanted], blocks: Blocks, work: &Work) -> Target {
     let mut own: Vec<(usize, &Range<u64>)> = wanted
         .iter()
         .enumerate()
@@ -126,9 +157,8 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: 
     };
     let member = |(number, range, is_new): &(usize, Range<u64>, bool)| {
         let facts = facts(range.clone(), *is_new);
-        let samples = samples.get(*number).zip(facts.as_ref().ok());
-        let samples = samples.map(|(samples, function)| of_blocks(samples, function));
-        Member { number: *number, facts, samples }
+        let chosen = facts.as_ref().map(|function| blocks.of(*number, path, function));
+        Member { number: *number, chosen: chosen.unwrap_or_default(), facts }
     };
     let functions = in_parallel(&chosen, member);
     Target { path: path.clone(), opened, functions }
@@ -136,7 +166,7 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: 
 
 /// The samples of each block.
 fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
-    let inside = |b: &crate::facts::Block| {
+    let inside = |b: &Block| {
         samples.iter().filter(|(at, _)| (b.start..b.end).contains(at)).map(|(_, n)| n).sum()
     };
     function.blocks.iter().map(inside).collect()

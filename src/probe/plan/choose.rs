@@ -66,12 +66,30 @@ impl Planned {
     }
 }
 
-/// Plans a count for every block of a function, with trampolines of puns in `room`. With `samples`
-/// of the blocks, hot blocks whose counts follow from others have no probe.
-pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
+/// The blocks of a function that are to have a probe.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Chosen {
+    /// All.
+    #[default]
+    All,
+    /// All but hot ones whose counts follow from others; samples by block.
+    Sparing(Vec<u64>),
+    /// These.
+    Only(Vec<bool>),
+}
+
+/// Plans a count for every block of a function, or for chosen ones, with trampolines of puns in `room`.
+pub fn plan(function: &Function, room: &mut Room, chosen: &Chosen) -> Planned {
     room.mark();
     let every = |_: Kind| true;
-    let Some(samples) = samples else { return plan_of(function, room, &[], every) };
+    let samples = match chosen {
+        Chosen::All => return plan_of(function, room, &[], every),
+        Chosen::Only(own) => {
+            let others: Vec<usize> = (0..own.len()).filter(|block| !own[*block]).collect();
+            return plan_of(function, room, &others, every);
+        }
+        Chosen::Sparing(samples) => samples,
+    };
     let all = plan_of(function, room, &[], every);
     let costs: Vec<Option<f64>> = all.placements.iter().map(Placement::cost).collect();
     let spare = spare(function, &costs, samples);

@@ -18,7 +18,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
+pub use choose::{Chosen, LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
 pub use observe::{Observation, Observer, observe, observe_live};
 pub use request::{

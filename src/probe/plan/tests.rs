@@ -1,6 +1,6 @@
 //! Plans of small functions, by hand, and their counts.
 
-use super::{Kind, NoPlace, Placement, Request, Room, What, observe, plan, solve};
+use super::{Chosen, Kind, NoPlace, Placement, Request, Room, What, observe, plan, solve};
 use crate::emit::{emit, emit_observer, most};
 use crate::facts::{Block, Exit, Function, Loop};
 use iced_x86::{Decoder, DecoderOptions, Instruction, RflagsBits};
@@ -42,7 +42,7 @@ fn kinds(function: &Function, room: &mut Room) -> Vec<Option<Kind>> {
         Placement::Within => Some(Kind::Multi),
         _ => None,
     };
-    plan(function, room, None).placements.iter().map(kind).collect()
+    plan(function, room, &Chosen::All).placements.iter().map(kind).collect()
 }
 
 /// 1000: test edi,edi; je 1009
@@ -54,7 +54,7 @@ const BRANCH: [(&str, &[usize]); 3] =
 fn a_short_block_shares_the_jump_of_the_next_one() {
     // The first block has four bytes, and the second is only fallen into: one jump for both.
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default(), None);
+    let planned = plan(&branch, &mut Room::default(), &Chosen::All);
     let [Placement::Placed(site), Placement::Within, Placement::Derived] = &planned.placements[..]
     else {
         panic!("{planned:?}");
@@ -79,7 +79,8 @@ fn a_prefix_moves_a_jump_to_other_bytes() {
     entered.fixed.extend([0x1004]);
     let place = 0x1006 + 0x01b8_0574;
     let page = place & !0xfff;
-    let planned = plan(&entered, &mut Room::new(std::iter::once(page..page + 0x1000), 0), None);
+    let planned =
+        plan(&entered, &mut Room::new(std::iter::once(page..page + 0x1000), 0), &Chosen::All);
     let Placement::Placed(site) = &planned.placements[0] else { panic!("{planned:?}") };
     assert_eq!((site.kind, site.at, site.trampoline), (Kind::Pun(1), 0x1000, Some(place)));
     let patch = emit(site, &entered.bytes[..2], 0, |_| place + 0x1000, place).unwrap();
@@ -113,7 +114,7 @@ fn only_what_runs_as_often_as_a_block_is_entered_has_a_probe() {
     let mut known = function(&[("85 ff, b8 01 00 00 00, ff e0", &[])], &[]);
     assert_eq!(kinds(&known, &mut Room::default()), [Some(Kind::Single)]);
     (known.is_complete, known.blocks[0].certain) = (false, 1);
-    let planned = plan(&known, &mut Room::default(), None);
+    let planned = plan(&known, &mut Room::default(), &Chosen::All);
     let [Placement::Refused(why)] = &planned.placements[..] else { panic!("{planned:?}") };
     assert_eq!(*why, NoPlace::Hidden);
 }
@@ -139,22 +140,25 @@ fn no_edge_follows_from_a_block_that_an_unknown_jump_may_lead_into() {
 #[test]
 fn a_hot_block_needs_no_probe_where_another_runs_as_often() {
     let wide = function(&WIDE, &[]);
-    let all = plan(&wide, &mut Room::default(), None);
+    let all = plan(&wide, &mut Room::default(), &Chosen::All);
     assert_eq!(all.sites().count(), 3, "{all:?}");
     // The first and the last run equally often; the one between is skipped at times.
-    let fewer = plan(&wide, &mut Room::default(), Some(&[4, 0, 9]));
+    let fewer = plan(&wide, &mut Room::default(), &Chosen::Sparing(vec![4, 0, 9]));
     let placed: Vec<bool> = fewer.placements.iter().map(Placement::is_counted).collect();
     assert_eq!(placed, [false, true, true], "{fewer:?}");
     assert_eq!(fewer.placements[0], Placement::Derived);
     assert_eq!(solve(&wide, &[None, Some(4), Some(10)], 0).blocks[0], Some(10));
     // A block that does not run has a probe.
-    assert_eq!(plan(&wide, &mut Room::default(), Some(&[0, 0, 0])).sites().count(), 3);
+    assert_eq!(
+        plan(&wide, &mut Room::default(), &Chosen::Sparing(vec![0, 0, 0])).sites().count(),
+        3
+    );
 }
 
 #[test]
 fn trampolines_count_execute_and_go_back() {
     let branch = function(&BRANCH, &[]);
-    let planned = plan(&branch, &mut Room::default(), None);
+    let planned = plan(&branch, &mut Room::default(), &Chosen::All);
     let site = planned.sites().next().unwrap();
     let bias = 0x5555_0000_0000;
     let counter = |block: usize| bias + 0x80_0000 + 8 * block as u64;
@@ -185,7 +189,7 @@ fn trampolines_count_execute_and_go_back() {
 #[test]
 fn live_flags_are_kept() {
     let branch = function(&BRANCH, &[0, 1]);
-    let planned = plan(&branch, &mut Room::default(), None);
+    let planned = plan(&branch, &mut Room::default(), &Chosen::All);
     let site = planned.sites().next().unwrap();
     assert!(site.keeps_flags);
     let patch = emit(site, &branch.bytes[..9], 0, |_| 0x80_0000, 0x90_0000).unwrap();
@@ -377,7 +381,7 @@ fn code_that_may_be_anywhere_is_not_to_be_linked_otherwise() {
     let mut entered = function(&BRANCH, &[]);
     entered.fixed.extend([0x1004]);
     for (bias, is_fixed) in [(0, true), (0x5555_5555_0000, false)] {
-        let planned = plan(&entered, &mut Room::new(std::iter::empty(), bias), None);
+        let planned = plan(&entered, &mut Room::new(std::iter::empty(), bias), &Chosen::All);
         let Placement::Refused(why) = &planned.placements[0] else { panic!("{planned:?}") };
         assert_eq!(*why, NoPlace::NoRoom { is_fixed });
         assert_eq!(why.to_string().contains("-pie"), is_fixed);

@@ -15,7 +15,7 @@ mod marking;
 mod tree;
 
 use crate::facts::{Exit, Function, Module, NoCode};
-use crate::patch::{Patcher, Target, Unprobed, Wanted, notes, targets, watched};
+use crate::patch::{Blocks, Patcher, Target, Unprobed, Wanted, notes, targets, watched};
 use crate::process::{Followed, Watched};
 use iced_x86::{Code, FlowControl};
 use marking::Marking;
@@ -52,7 +52,7 @@ pub fn mark(
 ) -> Result<Marked> {
     can_read_base()?;
     let (code, functions) = code(sites);
-    let targets = targets(&code, &[], signals);
+    let targets = targets(&code, Blocks::All, signals);
     let mut patcher = Patcher::new(Marking::new(sites, functions, false), targets);
     let followed = patcher.follow_after(command, signals, before)?;
     let Followed { wall, exit, interrupted, .. } = followed;

@@ -72,6 +72,9 @@ pub struct Estimate {
     /// differs most, of those of hot functions or with a hundredth of the instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<f64>,
+    /// How much more work a run does that is not counted, where it does; absent where runs do the same or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
     /// The one of `notes` that says what else used the machine, if that affects the numbers; not in documents.
@@ -124,6 +127,15 @@ pub struct Run {
     pub run: Purpose,
     /// Wall time.
     pub seconds: f64,
+}
+
+/// The work of a run without probes, beside that of the counted one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// How many times as much.
+    pub ratio: f64,
+    /// Relative error of `ratio`.
+    pub error: f64,
 }
 
 /// A function, loop or block.

@@ -3,7 +3,7 @@
 //! in `.gz`.
 
 use super::count::Count;
-use super::estimate::Run;
+use super::estimate::{Run, Work};
 use super::report::Report;
 use crate::files::write_whole;
 use bench::Class;
@@ -65,6 +65,9 @@ pub struct Evidence {
     /// By how much entries of the two runs differ, relative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<f64>,
+    /// How much more work a run does that is not counted; `cycles` are those of the counted work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// Notes of the runs, in front of those about the numbers and after them.
     pub notes: (Vec<String>, Vec<String>),
     /// Why nothing was counted.
