@@ -35,7 +35,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number in range(args.kills):
             session = f"{folder}/{number}.tds"
-            recorder = subprocess.Popen([args.tool, "record", "--ring", "4", "-F", "5000", "-o", session, "--", *COMMAND],
+            recorder = subprocess.Popen([args.tool, "record", "--buffer", "4", "-F", "5000", "-o", session, "--", *COMMAND],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
             time.sleep(moments.uniform(0, args.longest))
             recorder.kill()

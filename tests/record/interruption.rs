@@ -68,7 +68,7 @@ fn lost_records_are_counted_and_reported() {
         iterations(1000)
     );
     // Losses are what is left where nothing else is to be said.
-    let options = ["-q", "--ring", "4", "-F", "5000", "-e", "cpu-clock"];
+    let options = ["-q", "--buffer", "4", "-F", "5000", "-e", "cpu-clock"];
     let Ran { status, stderr, .. } = record(&session, &options, &shell(&script));
     assert!(status.success(), "{stderr}");
     let is_loss = |line: &str| {
@@ -77,7 +77,7 @@ fn lost_records_are_counted_and_reported() {
     assert!(stderr.lines().all(is_loss), "{stderr}");
     let recording = load_recording(&session).expect("a recording");
     assert!(recording.lost > 100, "{} lost: {stderr}", recording.lost);
-    assert!(stderr.contains("records lost") && stderr.contains("--ring"), "{stderr}");
+    assert!(stderr.contains("records lost") && stderr.contains("--buffer"), "{stderr}");
     let expected = task_clock(&session) * 5000.0;
     let all = (samples(&recording).len() as u64 + recording.lost) as f64;
     assert!((0.8..1.2).contains(&(all / expected)), "{all} of {expected}");
@@ -94,7 +94,7 @@ fn a_disk_that_fills_up_keeps_what_was_written_and_the_command_goes_on() {
     fs::create_dir(&small).expect("a folder");
     let script = format!(
         "mount -t tmpfs -o size=512k none {small} || exit 99\n\
-         {TDTOOL} record -e cpu-clock -F 20000 --ring 64 -o {small}/s -- sh -c '{}; echo > {done}'\n\
+         {TDTOOL} record -e cpu-clock -F 20000 --buffer 64 -o {small}/s -- sh -c '{}; echo > {done}'\n\
          status=$?; cp {small}/s {kept}; exit $status",
         iterations(3_000_000)
     );

@@ -143,7 +143,7 @@ fn recorded(
 ) -> (BTreeMap<String, u64>, String) {
     let session = folder.path().join("run.tds");
     let record =
-        ["record", "-F", "999", "--ring", "4096", "--call-graph", how, "-o", text(&session)];
+        ["record", "-F", "999", "--buffer", "4096", "--call-graph", how, "-o", text(&session)];
     run(command(record).args(["--", text(work), deepest])).succeeded();
     let shown = report(&[text(&session), "--callers", "main"]);
     (folded(&session), format!("{}{}", shown.stdout, shown.stderr))

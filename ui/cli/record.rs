@@ -75,7 +75,7 @@ pub struct SampleArgs {
     pub registers: bool,
     /// Ring buffer size per CPU; a larger one loses fewer samples
     #[arg(long, value_name = "KIB", default_value = "512", value_parser = clap::value_parser!(u64).range(4..=1_048_576), help_heading = SAMPLING)]
-    pub ring: u64,
+    pub buffer: u64,
     /// Count without sampling
     #[arg(long, conflicts_with_all = ["event", "node", "call_graph", "registers", "branches", "loads"], help_heading = SAMPLING)]
     pub no_samples: bool,
@@ -106,7 +106,7 @@ impl SampleArgs {
             branches: self.branches,
             loads: self.loads,
             period: self.period,
-            ring: usize::try_from(self.ring).unwrap_or(512) << 10,
+            ring: usize::try_from(self.buffer).unwrap_or(512) << 10,
             programs: config::kept_programs(),
         })
     }
@@ -220,7 +220,7 @@ fn note_sampled(sampled: &Sampled) {
     note(&format!("{samples} of {events}, {rate}; {kib:.0} KiB of records"));
     if summary.lost > 0 {
         let what = format!("{} lost: a ring buffer was full", several(summary.lost, "record"));
-        message::always(&what, Some("a larger --ring or a lower -F"));
+        message::always(&what, Some("a larger --buffer or a lower -F"));
     }
     if summary.throttled > 0 {
         let times = several(summary.throttled, "time");
