@@ -47,6 +47,9 @@ pub struct Window {
     pub seconds: f64,
     /// CPU seconds that were not idle; `None` if not measured.
     pub busy_seconds: Option<f64>,
+    /// CPU seconds that recording took, with its children, since the window before; `None` in older windows.
+    #[serde(default)]
+    pub cost_seconds: Option<f64>,
     /// Samples that were lost.
     pub lost: u64,
     /// Nodes of the host and of parts of it.
