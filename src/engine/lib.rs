@@ -42,6 +42,7 @@
 //! | [`measured`] | facts of this core that were measured on it |
 //! | [`steps`] | further runs step by step; records of single instructions in them |
 //! | [`left`] | further runs that are left, and what they take |
+//! | [`windows`](mod@windows) | continuous profiling: windows of counts and samples in a ring |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
@@ -88,6 +89,7 @@ mod trips;
 mod typical;
 mod values;
 mod wall_time;
+pub mod windows;
 
 /// The tables that are built in.
 pub use events::library;

@@ -41,6 +41,11 @@ impl OneRun {
         Ok(Some(Self { child, begin: Instant::now(), signals }))
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.child.has_ended()
+    }
+
     /// Why it was not measured: the error, or that it has ended.
     pub fn explained(&self, error: Error) -> Error {
         if !self.child.has_ended() {

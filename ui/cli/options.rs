@@ -134,6 +134,12 @@ pub enum Invalid {
     Functions(String),
     /// No number of blocks.
     Blocks,
+    /// No time with its unit.
+    Time,
+    /// No size.
+    Size,
+    /// No label.
+    Label,
     /// No initial value.
     Init(Error),
 }
@@ -185,6 +191,9 @@ impl fmt::Display for Invalid {
             Self::Blocks => {
                 "a report takes how many to show; `tdtool block FILE:0xADDRESS` measures one"
             }
+            Self::Time => "times are above 0 and at most a day: 200ms, 10s, 5m, 1h",
+            Self::Size => "a size is a number of bytes, or like 64K, 100M, 1G",
+            Self::Label => "a label is KEY=VALUE; try --label region=eu-1",
             Self::Init(error) => {
                 error.fmt(f)?;
                 return error.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"));

@@ -3,6 +3,7 @@
 
 pub mod hottest;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use pmu::machine::describing;
 use profile::counts::FileKind;
 use profile::kept::unnamed;
@@ -185,6 +186,18 @@ impl Temporary {
         let folder = std::env::temp_dir();
         let what = format!("cannot keep the samples in {}", folder.display());
         Error::failed(what).because(error.cause().unwrap_or("it cannot be written")).hint(REMEDY)
+    }
+
+    /// A new one in memory.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn in_memory() -> Result<Self> {
+        let file = memfd_create("tdtool", MFdFlags::MFD_CLOEXEC).map_err(|e| {
+            Error::failed("cannot make a file in memory for the samples").because(e.desc())
+        })?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+        Ok(Self { path, _file: file.into() })
     }
 
     /// A new one.

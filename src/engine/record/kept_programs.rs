@@ -98,12 +98,17 @@ struct Written {
     failed: Option<Error>,
     /// Something that was measured is in the file.
     has_counts: bool,
+    /// Bytes of records that it may still take.
+    left: u64,
+    /// Whether records were left out, as it may take no more.
+    is_at_limit: bool,
 }
 
 impl SharedFile {
-    /// A session whose header is written.
-    pub(super) fn new(writer: SessionWriter) -> Self {
-        let written = Written { writer: Some(writer), failed: None, has_counts: false };
+    /// A session whose header is written, which takes at most so many bytes of records.
+    pub(super) fn new(writer: SessionWriter, left: u64) -> Self {
+        let (writer, has_counts, is_at_limit) = (Some(writer), false, false);
+        let written = Written { writer, failed: None, has_counts, left, is_at_limit };
         Self(Arc::new(Mutex::new(written)))
     }
 
@@ -114,6 +119,14 @@ impl SharedFile {
     /// Appends a chunk, unless an earlier one could not be written.
     pub(super) fn append(&self, chunk: &Chunk) {
         let written = &mut *self.lock();
+        if let Chunk::Records(batch) = chunk {
+            let length = batch.bytes.len() as u64;
+            written.is_at_limit |= length > written.left;
+            if written.is_at_limit {
+                return;
+            }
+            written.left -= length;
+        }
         if let (None, Some(writer)) = (&written.failed, &mut written.writer) {
             let measured =
                 matches!(chunk, Chunk::Counts(_) | Chunk::Records(_) | Chunk::Software(_));
@@ -138,7 +151,14 @@ impl SharedFile {
 
     /// Why the session is incomplete, if it is.
     pub(super) fn failed(&self) -> Option<Error> {
-        self.lock().failed.take()
+        let mut written = self.lock();
+        let at_limit = || {
+            Error::failed("the last samples are missing")
+                .because("the recording has as many bytes as it may")
+                .hint("a lower -F, or a shorter --for")
+        };
+        let is_at_limit = written.is_at_limit;
+        written.failed.take().or_else(|| is_at_limit.then(at_limit))
     }
 }
 

@@ -62,7 +62,7 @@ impl<'a> Alone<'a> {
         let (cores, blocked) = prepare(machine, library, ask)?;
         let Chosen { plan, notes } =
             sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?;
-        let file = session::begin(machine, library, ask, path, &cores)?;
+        let file = session::begin(machine, library, ask, (path, sample.most), &cores)?;
         let sampler = plan.map(|plan| {
             let sink = session::sink(file.clone(), &plan, words(&notes));
             Sampler::new(machine, plan, sink)

@@ -40,6 +40,8 @@ pub struct SampleAsk {
     pub ring: usize,
     /// Folder for copies of programs that no path leads to afterwards; none are kept without it.
     pub programs: Option<PathBuf>,
+    /// Most bytes of records; later ones are left out.
+    pub most: u64,
 }
 
 impl Default for SampleAsk {
@@ -58,6 +60,7 @@ impl Default for SampleAsk {
             period: None,
             ring: RING,
             programs: None,
+            most: u64::MAX,
         }
     }
 }

@@ -80,7 +80,8 @@ pub fn record(
         Target::Process(id) | Target::Thread(id) => !Path::new(&format!("/proc/{id}")).exists(),
         _ => false,
     };
-    let session = NewSession { path, programs, cores: &cores, blocked, chosen };
+    let most = sample.map_or(u64::MAX, |sample| sample.most);
+    let session = NewSession { path, most, programs, cores: &cores, blocked, chosen };
     let mut recorded = into(machine, library, ask, session, update);
     if let (Ok(recorded), Some(old)) = (&mut recorded, &old) {
         let (path, old) = (path.display(), old.display());
@@ -127,6 +128,8 @@ fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
 /// A session to be recorded.
 struct NewSession<'a> {
     path: &'a Path,
+    /// Most bytes of records.
+    most: u64,
     programs: Option<&'a Path>,
     cores: &'a [CountedCore],
     blocked: Option<Finding>,
@@ -140,8 +143,8 @@ fn into(
     session: NewSession,
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
-    let NewSession { path, programs, cores, blocked, chosen } = session;
-    let writer = begin(machine, library, ask, path, cores).map_err(|not_begun| {
+    let NewSession { path, most, programs, cores, blocked, chosen } = session;
+    let writer = begin(machine, library, ask, (path, most), cores).map_err(|not_begun| {
         // The file has nothing to report on yet.
         let is_own = path.is_file() && !is_open_already(path);
         let _ = is_own.then(|| fs::remove_file(path));
@@ -204,12 +207,12 @@ impl From<NotBegun> for Error {
     }
 }
 
-/// Creates the session and writes what is known before anything runs.
+/// Creates the session, which takes at most so many bytes of records, and writes what is known before anything runs.
 pub(super) fn begin(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
-    path: &Path,
+    (path, most): (&Path, u64),
     cores: &[CountedCore],
 ) -> std::result::Result<SharedFile, NotBegun> {
     let mut writer = SessionWriter::create(path).map_err(NotBegun::Other)?;
@@ -230,7 +233,7 @@ pub(super) fn begin(
         let table = StoredTable { name: core.table.name.clone(), text };
         append(Chunk::Table(table))?;
     }
-    Ok(SharedFile::new(writer))
+    Ok(SharedFile::new(writer, most))
 }
 
 /// Kernel, architecture and host, by uname(2), and the processor.

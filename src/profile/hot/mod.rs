@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `filter` | which samples count, in which regions, how exact their addresses are |
 //! | `gather`, `tally` | samples → sums, with the address spaces at the time of each sample |
+//! | `by_thread` | samples of a whole system by place, process and thread name |
 //! | `functions` | counts per address → functions with their shares |
 //! | `annotate`, `lines` | code of a function and loops with their samples; source lines |
 //! | `callers`, `unwound` | call chains as stacks and trees; callers by unwind tables and a copy of the stack |
@@ -15,6 +16,7 @@
 //! has one, otherwise of their number.
 
 mod annotate;
+mod by_thread;
 mod callers;
 mod entered;
 mod entries;
@@ -37,11 +39,12 @@ use crate::symbols::{Origin, Symbols};
 use functions::{ByEvent, attribute};
 use gather::{Gathered, gather};
 use std::ops::Deref;
-use tally::{FunctionKey, Tally};
+use tally::FunctionKey;
 use tma::Result;
 
 pub use crate::code::Unavailable;
 pub use annotate::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};
+pub use by_thread::{ByThread, ThreadPlace, by_thread};
 pub use callers::{CallNode, CallStack, CallTrees, Caller, Calls, SELF, StackFrame};
 pub use entered::{Entered, EnteredFrom, KernelPart};
 pub use events::EventShare;
@@ -49,7 +52,7 @@ pub use filter::{ByRegion, Filter, RegionKey, RegionSamples, Skid, Stay, ThreadW
 pub use lines::{FrameLine, LinedStack};
 pub use moments::{TimedSample, TimedThread};
 pub use reads::{FunctionReads, Part, ReadSum, Reads};
-pub use tally::{Busiest, HotFunction, HotLine, half_width};
+pub use tally::{Busiest, HotFunction, HotLine, Tally, half_width};
 pub use timeline::{Overview, Thread, Timeline, overview};
 
 /// Profile of a recording's code: plain data for renderers.
