@@ -27,10 +27,17 @@ fn every_key_is_in_the_reference() {
     for command in commands {
         let ran = tdtool([command, &["--format", "json"]].concat());
         let document: Value = ran.json();
-        let name = document["schema"].as_str().expect("a schema");
-        find_unknown(&document, name, &mut unknown);
+        unknown.extend(unknown_keys(&document));
     }
     assert!(unknown.is_empty(), "not in docs/reference/documents.md: {unknown:?}");
+}
+
+/// The keys of a document that are not in the reference.
+pub fn unknown_keys(document: &Value) -> BTreeSet<String> {
+    let mut unknown = BTreeSet::new();
+    let name = document["schema"].as_str().expect("a schema");
+    find_unknown(document, name, &mut unknown);
+    unknown
 }
 
 fn find_unknown(value: &Value, path: &str, unknown: &mut BTreeSet<String>) {

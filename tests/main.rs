@@ -22,6 +22,8 @@ mod deps;
 mod doctor;
 mod documents;
 #[cfg(target_arch = "x86_64")]
+mod fleet;
+#[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;
 #[cfg(target_arch = "x86_64")]

@@ -20,7 +20,7 @@ mod hot_rows;
 mod live_counts;
 mod once;
 mod page;
-mod per_function;
+pub mod per_function;
 mod recorded;
 mod rotated;
 mod stacks;

@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
 "#;
 
 /// Level 1 of Ice Lake: retiring, bad speculation, front end, back end.
-const NODES: [&str; 4] = ["Retiring", "Bad_Speculation", "Frontend_Bound", "Backend_Bound"];
+pub const NODES: [&str; 4] = ["Retiring", "Bad_Speculation", "Frontend_Bound", "Backend_Bound"];
 
 /// Cycles at one per nanosecond, five slots each, divided as `shares` say.
 fn phase(function: &'static str, ns: f64, shares: [f64; 4]) -> Phase {
@@ -65,6 +65,20 @@ const COMPUTES: [f64; 4] = [0.8, 0.0, 0.1, 0.1];
 fn recorded(folder: &Folder, script: &Script) -> Option<String> {
     let program = compiled(folder, PROGRAM, &["-no-pie"])?;
     Some(folder.write("perf.data", script.perf_data(Path::new(&program))))
+}
+
+/// Shares of [`mixed`], two thirds of whose time computes.
+pub const MIXED: [f64; 4] = [
+    (MISSES[0] + 2.0 * COMPUTES[0]) / 3.0,
+    (MISSES[1] + 2.0 * COMPUTES[1]) / 3.0,
+    (MISSES[2] + 2.0 * COMPUTES[2]) / 3.0,
+    (MISSES[3] + 2.0 * COMPUTES[3]) / 3.0,
+];
+
+/// A recording of one program with two functions.
+pub fn mixed(folder: &Folder) -> Option<String> {
+    let phases = vec![phase("misses", 17e6, MISSES), phase("computes", 34e6, COMPUTES)];
+    recorded(folder, &script(phases, 100))
 }
 
 fn tree<'a>(document: &'a Value, name: &str) -> &'a Value {

@@ -1,0 +1,4 @@
+//! Windows of many hosts: kept in a ring.
+
+mod ring;
+mod samples;
