@@ -237,6 +237,17 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         restore(&self.old);
+        // One that came after the last look, where signals are held between measurements, is held, too.
+        let is_held = |(_, old): &(Signal, SigAction)| match old.handler() {
+            SigHandler::SigAction(handler) => handler as usize == hold as Handler as usize,
+            _ => false,
+        };
+        if self.old.iter().any(is_held)
+            && let Some((number, is_terminal)) = self.next()
+        {
+            let bytes = [u8::try_from(number).unwrap_or(0), u8::from(is_terminal)];
+            HELD.store(u16::from_ne_bytes(bytes), Ordering::SeqCst);
+        }
         PIPE.store(-1, Ordering::SeqCst);
     }
 }
