@@ -63,11 +63,6 @@ fn files(ring: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// All windows so far.
-fn windows_in(ring: &Path) -> Vec<Window> {
-    if ring.exists() { windows(ring) } else { Vec::new() }
-}
-
 /// All windows, of which none is damaged.
 fn windows(ring: &Path) -> Vec<Window> {
     read(ring).expect("a folder").map(|window| window.expect("whole")).collect()
@@ -88,51 +83,44 @@ fn name(of: &Function) -> String {
     format!("{module} {}", of.name.as_deref().unwrap_or_default())
 }
 
+/// No path leads to the program, as to those of containers, and those that an update has replaced.
 #[test]
 fn the_hot_function_of_a_known_program_is_on_top() {
-    need!(ability().is_ok(), "no perf events here");
-    let _busy = busy();
-    let all = Busy::new();
-    let recorder =
-        start(&mut all.recorder("1M", &[&SHORT[..], &["--label", "region=test"]].concat()));
-    until(|| windows_in(&all.ring()).iter().any(is_hot), || format!("{:?}", all.ring()));
-    let ran = stopped(recorder, Signal::SIGTERM).succeeded();
-    assert!(ran.stderr.contains("written"), "{}", ran.stderr);
-    for window in windows(&all.ring()).iter().filter(|window| is_hot(window)) {
-        let first = &window.functions[0];
-        assert!(name(first).starts_with("tdtool"), "{}", name(first));
-        assert_eq!(first.owner.command.as_deref(), Some("tdtool"));
-        let binary = first.owner.binary.as_ref().expect("a binary");
-        assert!(binary.build_id.is_some() && first.owner.cgroup.is_some(), "{first:?}");
-        assert!(window.busy_seconds.is_some_and(|busy| busy > 0.0) && window.seconds > 0.0);
-        assert!(window.cost_seconds.is_some_and(|cost| cost > 0.0));
-        assert_eq!(window.host.labels["region"], "test");
-        let (own, all) = (&window.host.boot, pmu::machine::boot_id());
-        assert_eq!(*own, all);
-        for node in &window.nodes {
-            assert_ne!(node.share.is_some(), node.missing.is_some(), "{node:?}");
-        }
-        assert!(window.counts.iter().any(|count| count.event == "task_clock_ms"));
-        let document = serde_json::to_value(window).expect("a document");
-        assert_eq!(unknown_keys(&document), BTreeSet::new(), "not in documents.md");
-    }
-}
-
-/// As programs of containers are, and those that an update has replaced.
-#[test]
-fn a_program_that_no_path_leads_to_has_names() {
     need!(ability().is_ok(), "no perf events here");
     let _busy = busy();
     let link = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gone-{}", std::process::id()));
     fs::hard_link(TDTOOL, &link).expect("linked");
     let all = Busy::of(program(&link).args(WORKLOAD));
     fs::remove_file(&link).expect("removed");
-    let recorder = start(&mut all.recorder("1M", &SHORT));
-    until(|| windows_in(&all.ring()).iter().any(is_hot), || format!("{:?}", all.ring()));
-    stopped(recorder, Signal::SIGTERM).succeeded();
-    let windows = windows(&all.ring());
-    let first = windows.iter().find(|window| is_hot(window)).map(|window| &window.functions[0]);
-    assert!(first.is_some_and(|first| name(first).starts_with("gone-")), "{first:?}");
+    let options = [&SHORT[..], &["--label", "region=test"]].concat();
+    let recorder = start(&mut all.recorder("1M", &options));
+    // Its symbols take a while.
+    all.wait_for(1);
+    until(|| windows(&all.ring()).iter().any(is_hot), || format!("{:?}", all.ring()));
+    let ran = stopped(recorder, Signal::SIGTERM).succeeded();
+    assert!(ran.stderr.contains("written"), "{}", ran.stderr);
+    for window in windows(&all.ring()).iter().filter(|window| is_hot(window)) {
+        let first = &window.functions[0];
+        assert!(name(first).starts_with("gone-"), "{}", name(first));
+        let binary = first.owner.binary.as_ref().expect("a binary");
+        assert!(binary.build_id.is_some() && first.owner.cgroup.is_some(), "{first:?}");
+        assert!(first.owner.command.as_deref().is_some_and(|command| command.starts_with("gone-")));
+        check(window);
+    }
+}
+
+/// What every window of a running program has.
+fn check(window: &Window) {
+    assert!(window.busy_seconds.is_some_and(|busy| busy > 0.0) && window.seconds > 0.0);
+    assert!(window.cost_seconds.is_some_and(|cost| cost > 0.0));
+    assert_eq!(window.host.labels["region"], "test");
+    assert_eq!(window.host.boot, pmu::machine::boot_id());
+    for node in &window.nodes {
+        assert_ne!(node.share.is_some(), node.missing.is_some(), "{node:?}");
+    }
+    assert!(window.counts.iter().any(|count| count.event == "task_clock_ms"));
+    let document = serde_json::to_value(window).expect("a document");
+    assert_eq!(unknown_keys(&document), BTreeSet::new(), "not in documents.md");
 }
 
 #[test]
