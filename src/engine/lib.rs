@@ -8,6 +8,7 @@
 //! | [`hot`] | what is hot: samples of a recording or a command, its hottest functions |
 //! | [`sampled`] | samples → functions, loops and blocks of a report |
 //! | [`phases`] | intervals → phases of a run |
+//! | [`exported`] | windows and reports of files → windows for the tables of a fleet |
 //! | [`evaluated`] | counts of a file, rows `trial,event,value` → values of a table's nodes |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
@@ -59,6 +60,7 @@ pub mod deps;
 pub mod doctor;
 pub mod estimate;
 pub mod evaluated;
+pub mod exported;
 pub mod function_name;
 pub mod hot;
 pub mod initial_values;

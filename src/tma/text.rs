@@ -123,7 +123,11 @@ pub fn now() -> String {
 }
 
 /// The civil date of seconds since 1970, in the proleptic Gregorian calendar.
-fn date(seconds: u64) -> String {
+///
+/// ```
+/// assert_eq!(tma::text::date(1_796_083_200), "2026-12-01T00:00:00Z");
+/// ```
+pub fn date(seconds: u64) -> String {
     let (mut days, time) = (seconds / 86_400, seconds % 86_400);
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

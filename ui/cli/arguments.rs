@@ -8,6 +8,7 @@ use super::count::CountArgs;
 use super::deps::DepsArgs;
 use super::diff::DiffArgs;
 use super::doctor::DoctorArgs;
+use super::export::ExportArgs;
 use super::loads::LoadsArgs;
 use super::microbench::MicrobenchArgs;
 use super::options::Global;
@@ -89,6 +90,8 @@ pub enum Command {
     Prefetch(PrefetchArgs),
     /// Profile for BOLT, clang or lld: exact counts without a PMU, or recordings
     Pgo(PgoArgs),
+    /// Tables of windows of many hosts, for SQL engines (Parquet)
+    Export(ExportArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -23,6 +23,7 @@ mod count;
 mod deps;
 mod diff;
 mod doctor;
+mod export;
 mod files;
 mod loads;
 mod measure;
@@ -154,6 +155,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Loads(args) => loads::run(&args),
         Command::Prefetch(args) => prefetch::run(global, &args),
         Command::Pgo(args) => pgo::run(global, &args),
+        Command::Export(args) => export::run(global, &args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

@@ -1,0 +1,206 @@
+//! The columns of each table, and the rows that a window has in it.
+
+use super::columns::{Cell, Column, Kind};
+use super::{Table, VERSION};
+use crate::window::{Block, Count, Function, Node, Owner, Window};
+use Kind::{Float, Int, Text, Time};
+use smol_str::SmolStr;
+use tma::Address;
+
+/// Of every table: version and window.
+const KEY: [Column; 3] =
+    [Column::every("schema", Int), Column::every("host", Text), Column::every("start_ms", Int)];
+
+/// Of every table but that of windows: whose a row is.
+const OWNER: [Column; 5] = [
+    Column::some("build_id", Text),
+    Column::some("module", Text),
+    Column::some("cgroup", Text),
+    Column::some("command", Text),
+    Column::some("socket", Int),
+];
+
+const WINDOWS: [Column; 16] = [
+    Column::every("start", Time),
+    Column::some("seconds", Float),
+    Column::some("busy_seconds", Float),
+    Column::every("lost", Int),
+    Column::some("boot", Text),
+    Column::some("uarch", Text),
+    Column::some("processor", Text),
+    Column::some("kernel", Text),
+    Column::some("cpus", Int),
+    Column::some("tool", Text),
+    Column::some("region", Text),
+    Column::some("service", Text),
+    Column::some("instance_type", Text),
+    Column::some("cost_per_hour", Float),
+    Column::every("labels", Text),
+    Column::every("notes", Text),
+];
+
+const NODES: [Column; 10] = [
+    Column::every("node", Text),
+    Column::some("parent", Text),
+    Column::every("level", Int),
+    Column::some("share", Float),
+    Column::some("low", Float),
+    Column::some("high", Float),
+    Column::some("slots", Float),
+    Column::some("cpu_seconds", Float),
+    Column::every("source", Text),
+    Column::some("missing", Text),
+];
+
+const FUNCTIONS: [Column; 5] = [
+    Column::some("function_start", Text),
+    Column::some("name", Text),
+    Column::every("event", Text),
+    Column::every("samples", Int),
+    Column::some("cpu_seconds", Float),
+];
+
+const BLOCKS: [Column; 5] = [
+    Column::some("function_start", Text),
+    Column::every("block_start", Text),
+    Column::every("block_end", Text),
+    Column::every("samples", Int),
+    Column::some("cycles", Float),
+];
+
+const COUNTS: [Column; 4] = [
+    Column::every("event", Text),
+    Column::some("value", Float),
+    Column::every("source", Text),
+    Column::some("missing", Text),
+];
+
+/// The columns of a table, in order.
+pub fn columns(table: Table) -> Vec<Column> {
+    let (owner, own): (&[Column], &[Column]) = match table {
+        Table::Windows => (&[], &WINDOWS),
+        Table::Nodes => (&OWNER, &NODES),
+        Table::Functions => (&OWNER, &FUNCTIONS),
+        Table::Blocks => (&OWNER, &BLOCKS),
+        Table::Counts => (&OWNER, &COUNTS),
+    };
+    [&KEY, owner, own].concat()
+}
+
+/// Calls `row` with the values of each row that `window` has in `table`, in the order of [`columns`].
+pub fn rows(table: Table, window: &Window, row: &mut dyn FnMut(Vec<Cell<'_>>)) {
+    let mut owned = |of: &Owner, own: Vec<Cell<'_>>| {
+        let mut cells = key(window);
+        cells.extend(owner(of));
+        cells.extend(own);
+        row(cells);
+    };
+    match table {
+        Table::Windows => {
+            let mut cells = key(window);
+            cells.extend(window_cells(window));
+            row(cells);
+        }
+        Table::Nodes => window.nodes.iter().for_each(|of| owned(&of.owner, node(of))),
+        Table::Functions => window.functions.iter().for_each(|of| owned(&of.owner, function(of))),
+        Table::Blocks => window.blocks.iter().for_each(|of| owned(&of.owner, block(of))),
+        Table::Counts => window.counts.iter().for_each(|of| owned(&of.owner, count(of))),
+    }
+}
+
+fn key(of: &Window) -> Vec<Cell<'_>> {
+    vec![Cell::Int(VERSION), Cell::text(&of.host.name), Cell::Int(of.start_ms)]
+}
+
+fn owner(of: &Owner) -> [Cell<'_>; 5] {
+    let binary = of.binary.as_ref();
+    let text = |of: &'_ Option<SmolStr>| of.as_ref().map(ToString::to_string);
+    let or_null = |of: Option<String>| of.map_or(Cell::Null, Cell::text);
+    [
+        or_null(binary.and_then(|binary| text(&binary.build_id))),
+        or_null(binary.map(|binary| binary.module.to_string())),
+        or_null(text(&of.cgroup)),
+        or_null(text(&of.command)),
+        of.socket.map_or(Cell::Null, |socket| Cell::Int(socket.into())),
+    ]
+}
+
+fn window_cells(of: &Window) -> Vec<Cell<'_>> {
+    let host = &of.host;
+    let label = |name: &str| host.labels.get(name).map(String::as_str);
+    let cost = label("cost_per_hour").and_then(|cost| cost.parse().ok());
+    let labels: serde_json::Map<_, _> =
+        host.labels.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    vec![
+        Cell::Int(of.start_ms),
+        Cell::float(Some(of.seconds).filter(|seconds| *seconds > 0.0)),
+        Cell::float(of.busy_seconds),
+        Cell::count(of.lost),
+        Cell::some(host.boot.as_deref()),
+        Cell::some(host.uarch.as_deref()),
+        known(&host.processor),
+        known(&host.kernel),
+        if host.cpus > 0 { Cell::Int(host.cpus.into()) } else { Cell::Null },
+        known(&host.tool),
+        Cell::some(label("region")),
+        Cell::some(label("service")),
+        Cell::some(label("instance_type")),
+        Cell::float(cost.filter(|cost: &f64| cost.is_finite())),
+        Cell::text(serde_json::Value::Object(labels).to_string()),
+        Cell::text(of.notes.join("\n")),
+    ]
+}
+
+/// A text that is empty where it is not known.
+fn known(of: &str) -> Cell<'_> {
+    Cell::some(Some(of).filter(|of| !of.is_empty()))
+}
+
+fn node(of: &Node) -> Vec<Cell<'_>> {
+    vec![
+        Cell::text(of.node.as_str()),
+        Cell::some(of.parent.as_deref()),
+        Cell::Int(of.level.into()),
+        Cell::float(of.share),
+        Cell::float(of.interval.map(|(low, _)| low)),
+        Cell::float(of.interval.map(|(_, high)| high)),
+        Cell::float(of.slots),
+        Cell::float(of.cpu_seconds),
+        Cell::text(of.source.word()),
+        Cell::some(of.missing.as_deref()),
+    ]
+}
+
+fn function(of: &Function) -> Vec<Cell<'_>> {
+    vec![
+        function_start(of.start),
+        Cell::some(of.name.as_deref()),
+        Cell::text(of.event.as_str()),
+        Cell::count(of.samples),
+        Cell::float(of.cpu_seconds),
+    ]
+}
+
+fn block(of: &Block) -> Vec<Cell<'_>> {
+    vec![
+        function_start(of.function),
+        Cell::text(of.start.to_string()),
+        Cell::text(of.end.to_string()),
+        Cell::count(of.samples),
+        Cell::float(of.cycles),
+    ]
+}
+
+fn count(of: &Count) -> Vec<Cell<'_>> {
+    vec![
+        Cell::text(of.event.as_str()),
+        Cell::float(of.value),
+        Cell::text(of.source.word()),
+        Cell::some(of.missing.as_deref()),
+    ]
+}
+
+/// The address of a function: no code is at 0, which stands for an unknown one.
+fn function_start(of: Address) -> Cell<'static> {
+    if of == Address(0) { Cell::Null } else { Cell::text(of.to_string()) }
+}
