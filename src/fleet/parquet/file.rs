@@ -77,9 +77,8 @@ impl Writer {
     /// Writes the rest; what was written is on the disk.
     pub fn finish(mut self) -> Result<Finished> {
         self.flush()?;
-        let Self { temporary, mut file, rows, .. } = self;
+        let Self { temporary, file, rows, .. } = self;
         let failed = |e: &dyn std::fmt::Display| unwritable(&temporary.0, e);
-        file.finish().map_err(|e| failed(&e))?;
         let file = file.into_inner().map_err(|e| failed(&e))?;
         file.sync_all().map_err(|e| failed(&e))?;
         let bytes = file.metadata().map_err(|e| failed(&e))?.len();
