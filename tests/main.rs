@@ -21,6 +21,8 @@ mod collect;
 mod deps;
 mod doctor;
 mod documents;
+mod fleet;
+mod fleet;
 #[cfg(target_arch = "x86_64")]
 mod fleet;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,7 @@
-//! Windows of many hosts: kept in a ring.
+//! The fleet: windows of many hosts, kept, exported and asked.
 
+mod parquet;
+mod queries;
 mod ring;
+mod sample;
 mod samples;

@@ -113,4 +113,4 @@ SELECT module, build_before, build_after, metric, hosts_before, hosts_after, cha
        CASE WHEN low > 0e0 THEN 'regressed' WHEN high < 0e0 THEN 'improved' ELSE 'same' END AS verdict
 FROM percent
 ORDER BY CASE WHEN low > 0e0 THEN 0 WHEN high < 0e0 THEN 1 ELSE 2 END, module, build_before, build_after,
-         CASE WHEN metric = 'cpu' THEN 0 ELSE 1 END, metric
+         CASE WHEN metric = 'cpu' THEN '' ELSE metric END
