@@ -22,7 +22,6 @@ mod deps;
 mod doctor;
 mod documents;
 mod fleet;
-mod fleet;
 #[cfg(target_arch = "x86_64")]
 mod fleet;
 #[cfg(target_arch = "x86_64")]

@@ -182,20 +182,21 @@ class Fleet:
                 row.update(slots=used * 3e9 * 6)
             tables["nodes"].append(dict(row, source=source))
 
+    def column(self, field, parts, lengths):
+        values = [part.get(field.name) for part in parts]
+        if all(isinstance(value, np.ndarray) for value in values):
+            whole = np.concatenate(values)
+            whole = whole.tolist() if whole.dtype.kind == "U" else whole
+            return pa.array(whole).cast(field.type)
+        if any(isinstance(value, np.ndarray) for value in values):
+            pieces = [v if isinstance(v, np.ndarray) else np.full(n, np.nan) for v, n in zip(values, lengths)]
+            return pa.array(np.concatenate(pieces), field.type, from_pandas=True)
+        return pa.array(values, field.type).take(pa.array(np.repeat(np.arange(len(values)), lengths)))
+
     def write(self, table, host, parts):
         schema = self.real.schemas[table]
         lengths = [len(part["start_ms"]) for part in parts]
-        columns = []
-        for field in schema:
-            pieces = []
-            for part, length in zip(parts, lengths):
-                value = part.get(field.name)
-                if isinstance(value, np.ndarray):
-                    value = value.tolist() if value.dtype.kind == "U" else value
-                    pieces.append(pa.array(value, from_pandas=False).cast(field.type))
-                else:
-                    pieces.append(pa.repeat(pa.scalar(value, field.type), length))
-            columns.append(pa.chunked_array(pieces, field.type))
+        columns = [self.column(field, parts, lengths) for field in schema]
         folder = os.path.join(self.out, table, "date=2026-12-01", f"host={host}")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "part-0.parquet")
@@ -251,6 +252,7 @@ def check(args, real):
                 more, false = judge(real, folder, planted)
                 missed += more
                 alarms.update(false)
+                print(planted, seed, more, dict(false), file=sys.stderr, flush=True)
         seconds = time.monotonic() - begin
         print(f"planted={planted} seeds={args.seeds} hosts={args.hosts} windows={args.windows}: "
               f"missed {len(missed)} {missed[:3]}, seeds with a false alarm {dict(alarms)} ({seconds:.0f} s)", flush=True)

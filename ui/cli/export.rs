@@ -1,6 +1,6 @@
 //! `tdtool export`: windows, reports and recordings as tables in Parquet files.
 
-use super::options::Global;
+use super::options::{Global, Invalid};
 use super::recordings::{present, reading};
 use crate::message;
 use clap::Args;
@@ -41,9 +41,9 @@ pub struct ExportArgs {
 }
 
 /// A label.
-fn label(text: &str) -> std::result::Result<(String, String), &'static str> {
+fn label(text: &str) -> std::result::Result<(String, String), Invalid> {
     let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let (name, value) = parts.ok_or("a label is NAME=VALUE")?;
+    let (name, value) = parts.ok_or(Invalid::Label)?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

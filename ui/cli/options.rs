@@ -193,7 +193,7 @@ impl fmt::Display for Invalid {
             }
             Self::Time => "times are above 0 and at most a day: 200ms, 10s, 5m, 1h",
             Self::Size => "a size is a number of bytes, or like 64K, 100M, 1G",
-            Self::Label => "a label is KEY=VALUE; try --label region=eu-1",
+            Self::Label => "a label is NAME=VALUE; try --label region=eu-1",
             Self::Init(error) => {
                 error.fmt(f)?;
                 return error.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"));

@@ -144,7 +144,7 @@ def spark_processes(args):
 
     name = "org.apache.spark.deploy."
     all = [start(name + "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")]
-    for _ in range(100):
+    for _ in range(300):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 break

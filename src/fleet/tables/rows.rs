@@ -204,3 +204,99 @@ fn count(of: &Count) -> Vec<Cell<'_>> {
 fn function_start(of: Address) -> Cell<'static> {
     if of == Address(0) { Cell::Null } else { Cell::text(of.to_string()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{Batch, Data};
+    use crate::window::{Binary, Host, SCHEMA, Source};
+
+    /// A window with a row in each table.
+    fn window() -> Window {
+        let owner = Owner {
+            binary: Some(Binary { build_id: None, module: "app".into() }),
+            socket: Some(1),
+            ..Owner::default()
+        };
+        let labels = [("cost_per_hour".to_owned(), "NaN".to_owned())].into();
+        Window {
+            schema: SCHEMA.to_owned(),
+            host: Host { name: "h".to_owned(), labels, ..Host::default() },
+            start_ms: 1,
+            seconds: 0.0,
+            busy_seconds: None,
+            lost: u64::MAX,
+            nodes: vec![Node {
+                owner: owner.clone(),
+                node: "Retiring".into(),
+                parent: None,
+                level: 1,
+                share: None,
+                interval: Some((0.0, 0.5)),
+                slots: None,
+                cpu_seconds: None,
+                source: Source::Sampled,
+                missing: Some("why".to_owned()),
+            }],
+            functions: vec![Function {
+                owner: owner.clone(),
+                start: Address(0),
+                name: None,
+                event: "cycles".into(),
+                samples: 1,
+                cpu_seconds: None,
+            }],
+            blocks: vec![Block {
+                owner: owner.clone(),
+                function: Address(0x10),
+                start: Address(0x20),
+                end: Address(0x30),
+                samples: 1,
+                cycles: Some(2.0),
+            }],
+            counts: vec![Count {
+                owner,
+                event: "cycles".into(),
+                value: Some(1.0),
+                source: Source::Counted,
+                missing: None,
+            }],
+            notes: vec!["a".to_owned(), "b".to_owned()],
+        }
+    }
+
+    #[test]
+    fn each_row_has_a_value_of_its_type_for_each_column() {
+        for table in Table::ALL {
+            let mut found = 0;
+            rows(table, &window(), &mut |cells| {
+                found += 1;
+                let columns = columns(table);
+                assert_eq!(cells.len(), columns.len(), "{table:?}");
+                for (column, cell) in columns.iter().zip(cells) {
+                    let fits = match cell {
+                        Cell::Null => !column.required,
+                        Cell::Text(_) => column.kind == Text,
+                        Cell::Int(_) => matches!(column.kind, Int | Time),
+                        Cell::Float(_) => column.kind == Float,
+                    };
+                    assert!(fits, "{table:?}.{}", column.name);
+                }
+            });
+            assert_eq!(found, 1, "{table:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_value() {
+        let mut batch = Batch::new(Table::Windows);
+        batch.add(&window());
+        for name in ["seconds", "cost_per_hour"] {
+            assert_eq!(batch.column(name), Some(&Data::Float(vec![None])), "{name}");
+        }
+        assert_eq!(batch.column("cpus"), Some(&Data::Int(vec![None])));
+        assert_eq!(batch.column("lost"), Some(&Data::Int(vec![Some(i64::MAX)])));
+        batch.retain(|start| start != 1);
+        assert_eq!(batch.rows(), 0);
+    }
+}
