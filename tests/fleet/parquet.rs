@@ -170,10 +170,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn rings_pipes_and_reports_are_exported() {
     let folder = Folder::new();
     let out = folder.file("out");
-    folder.write("ring/1.json.gz", gzip(lines([window("a", 0, "b1", 1.0)]).as_bytes()));
-    folder.write("ring/2.json", lines([window("a", 1, "b1", 1.0)]));
-    folder.write("ring/.3.json", "half");
-    tdtool(["export", "--parquet", &out, "--ring", &folder.file("ring")]).succeeded();
+    let kept = |number: u32| format!("ring/{number:012}-20261201T000000Z-unknown.json.gz");
+    let packed = |minute| gzip(lines([window("a", minute, "b1", 1.0)]).as_bytes());
+    folder.write(&kept(1), packed(0));
+    folder.write(&kept(2), packed(1));
+    folder.write(&kept(3), &packed(3)[..20]);
+    let ran = tdtool(["export", "--parquet", &out, "--ring", &folder.file("ring")]);
+    let ran = ran.succeeded();
+    assert!(ran.stderr.contains(&kept(3)), "the damaged one is named: {}", ran.stderr);
     let piped = lines([window("a", 2, "b1", 1.0)]);
     tdtool_reading(["export", "--parquet", &out, "-"], piped.as_bytes()).succeeded();
     assert_eq!(column(&out, Table::Windows, "host"), ["a"; 3]);

@@ -1,11 +1,12 @@
 //! `tdtool export`: windows, reports and recordings as tables in Parquet files.
 
-use super::options::{Global, Invalid};
+use super::options::{Global, label};
 use super::recordings::{present, reading};
 use crate::message;
 use clap::Args;
-use engine::exported::{Ask, of_file, ring};
+use engine::exported::{Ask, labelled, of_file};
 use fleet::parquet::{Export, Exported};
+use fleet::ring::{self, Damaged};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::text::several;
@@ -40,20 +41,9 @@ pub struct ExportArgs {
     label: Vec<(String, String)>,
 }
 
-/// A label.
-fn label(text: &str) -> std::result::Result<(String, String), Invalid> {
-    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let (name, value) = parts.ok_or(Invalid::Label)?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
 pub fn run(global: &Global, args: &ExportArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
-    let files = match &args.ring {
-        Some(folder) => ring(folder)?,
-        None => args.files.clone(),
-    };
-    present(&files, "to make one: `tdtool report --format json --output FILE -- COMMAND`")?;
+    present(&args.files, "to make one: `tdtool report --format json --output FILE -- COMMAND`")?;
     let ask = Ask {
         host: args.host.clone(),
         start_ms: args.start,
@@ -63,11 +53,23 @@ pub fn run(global: &Global, args: &ExportArgs) -> Result<ExitCode> {
     if args.host.as_deref() == Some("") {
         return Err(Error::usage("--host is empty").hint("give the host's name"));
     }
+    let files: Vec<PathBuf> = args.files.iter().chain(&args.ring).cloned().collect();
     let done = reading(&files, || {
         let mut export = Export::new(&args.parquet)?;
-        for file in &files {
+        for file in &args.files {
             for window in of_file(settings.library, &ask, file)? {
                 export.add(&window)?;
+            }
+        }
+        if let Some(folder) = &args.ring {
+            for found in ring::read(folder)? {
+                match found {
+                    Ok(window) => export.add(&labelled(window, &ask))?,
+                    Err(Damaged { path, defect }) => {
+                        let what = format!("{} is not exported: {defect}", path.display());
+                        message::always(&what, Some("remove it: the other windows are whole"));
+                    }
+                }
             }
         }
         export.finish()

@@ -201,3 +201,9 @@ impl fmt::Display for Invalid {
         })
     }
 }
+
+/// A label of a host: `region=eu-1`.
+pub fn label(text: &str) -> std::result::Result<(String, String), Invalid> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    parts.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or(Invalid::Label)
+}

@@ -16,7 +16,7 @@ use ::report::documents::Report;
 use documents::Document;
 use fleet::window::Window;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tma::tables::Library;
 use tma::{Error, Result};
 
@@ -51,38 +51,19 @@ pub fn of_file(library: &Library, ask: &Ask, path: &Path) -> Result<Vec<Window>>
             .hint("give windows, reports (`tdtool report --format json`) or recordings"));
     }
     let windows = found.into_iter().map(|of| {
-        let mut window = match of {
+        let window = match of {
             Document::Window(window) => *window,
             Document::Report(of) => report::window(&of, about(ask, path)?),
         };
-        window.host.labels.extend(ask.labels.clone());
-        Ok(window)
+        Ok(labelled(window, ask))
     });
     windows.collect()
 }
 
-/// The files of a ring in order of name, each with windows.
-///
-/// # Errors
-/// The folder cannot be read, or has none.
-pub fn ring(folder: &Path) -> Result<Vec<PathBuf>> {
-    let unreadable = |e: std::io::Error| tma::error::unreadable(folder, &e);
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let name =
-            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let is_window = name.ends_with(".json") || name.ends_with(".json.gz");
-        if is_window && !name.starts_with('.') {
-            files.push(path);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(Error::failed(format!("{} holds no window", folder.display()))
-            .hint("give the folder of `tdtool record --ring`"));
-    }
-    Ok(files)
+/// The window with the labels that were asked for, too.
+pub fn labelled(mut window: Window, ask: &Ask) -> Window {
+    window.host.labels.extend(ask.labels.clone());
+    window
 }
 
 /// The reports of a recording, with all functions and blocks.

@@ -34,6 +34,7 @@ pub(super) fn window(of: &Report, about: About) -> Window {
         start_ms: about.start_ms.saturating_add((begin * 1e3) as i64),
         seconds: seconds.unwrap_or(0.0),
         busy_seconds: cpu.filter(|_| is_system),
+        cost_seconds: None,
         lost: of.sampled.as_ref().map_or(0, |sampled| sampled.lost),
         nodes: counted(of, &whole, cpu),
         functions: functions(of, &whole, cpu.filter(|_| !is_system)),

@@ -20,10 +20,11 @@ const OWNER: [Column; 5] = [
     Column::some("socket", Int),
 ];
 
-const WINDOWS: [Column; 16] = [
+const WINDOWS: [Column; 17] = [
     Column::every("start", Time),
     Column::some("seconds", Float),
     Column::some("busy_seconds", Float),
+    Column::some("cost_seconds", Float),
     Column::every("lost", Int),
     Column::some("boot", Text),
     Column::some("uarch", Text),
@@ -135,6 +136,7 @@ fn window_cells(of: &Window) -> Vec<Cell<'_>> {
         Cell::Int(of.start_ms),
         Cell::float(Some(of.seconds).filter(|seconds| *seconds > 0.0)),
         Cell::float(of.busy_seconds),
+        Cell::float(of.cost_seconds),
         Cell::count(of.lost),
         Cell::some(host.boot.as_deref()),
         Cell::some(host.uarch.as_deref()),
@@ -225,6 +227,7 @@ mod tests {
             start_ms: 1,
             seconds: 0.0,
             busy_seconds: None,
+            cost_seconds: None,
             lost: u64::MAX,
             nodes: vec![Node {
                 owner: owner.clone(),

@@ -1,7 +1,7 @@
 //! The options of `tdtool record --every`, and their values.
 
 use crate::cli::measure::usage;
-use crate::cli::options::Invalid;
+use crate::cli::options::{Invalid, label};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,12 +74,6 @@ fn share(text: &str) -> std::result::Result<f64, Invalid> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
     percent.map(|percent| percent / 100.0).ok_or(Invalid::Percent)
-}
-
-/// `region=eu-1`.
-fn label(text: &str) -> std::result::Result<(String, String), Invalid> {
-    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    parts.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or(Invalid::Label)
 }
 
 impl WindowArgs {
