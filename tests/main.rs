@@ -21,7 +21,6 @@ mod collect;
 mod deps;
 mod doctor;
 mod documents;
-mod fleet;
 #[cfg(target_arch = "x86_64")]
 mod fleet;
 #[cfg(target_arch = "x86_64")]
