@@ -1,6 +1,6 @@
 //! A window as the bytes of a file, and back: gzip of JSON, in which a checksum finds what was damaged.
 
-use super::read::Defect;
+use super::defect::Defect;
 use crate::window::{SCHEMA, Window};
 use flate2::Compression;
 use flate2::bufread::GzDecoder;

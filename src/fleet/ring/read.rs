@@ -1,43 +1,13 @@
 //! All windows of a folder in order. A file that is damaged is reported, and none is read by half.
 
+use super::defect::Defect;
 use super::document::{LARGEST, decode};
 use super::folder::windows;
 use crate::window::Window;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
-use tma::{Cause, Error, Result};
-
-/// What is wrong with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Defect {
-    /// It cannot be read.
-    Unread(Cause<io::Error>),
-    /// It has more bytes than a window can have, packed or unpacked.
-    TooLarge,
-    /// It ends too early.
-    Cut,
-    /// Its checksum or packing is wrong.
-    Garbled,
-    /// It is no document of a window.
-    NoWindow(Cause<serde_json::Error>),
-    /// It is a document of another kind or version.
-    Schema(String),
-}
-
-impl fmt::Display for Defect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unread(error) => error.fmt(f),
-            Self::TooLarge => f.write_str("it is larger than a window can be"),
-            Self::Cut => f.write_str("it ends too early"),
-            Self::Garbled => f.write_str("its checksum is wrong"),
-            Self::NoWindow(error) => write!(f, "it is no window: {error}"),
-            Self::Schema(schema) => write!(f, "it is `{schema}`, which this version cannot read"),
-        }
-    }
-}
+use tma::{Error, Result};
 
 /// A file of a ring that is no window.
 #[derive(Debug, Clone, PartialEq, Eq)]
