@@ -1,6 +1,7 @@
 //! The real kernel: events, waits and processes.
 
 use super::child::{Child, pidfd};
+use super::ending::Ending;
 use super::events::Events;
 use super::proc_stat::{StatFile, busy, switches};
 use super::signals::{Pipe, Signals};
@@ -14,8 +15,9 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::time::TimeSpec;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tma::error::{Error, Result};
 
@@ -27,29 +29,61 @@ pub struct Live {
     child: Option<Child>,
     watched: Option<(i32, Option<OwnedFd>)>,
     control: Option<Pipe>,
-    signals: Signals,
+    ends: Ends,
     /// Where this thread may run, while it visits a CPU.
     home: Option<CpuSet>,
     stat: StatFile,
 }
 
+/// What ends a measurement from outside.
+enum Ends {
+    Signals(Signals),
+    Ending(Arc<Ending>),
+}
+
+impl Ends {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Signals(signals) => signals.as_fd(),
+            Self::Ending(ending) => ending.as_fd(),
+        }
+    }
+
+    /// The signal that ends it, and whether the terminal sent it.
+    fn next(&self) -> Option<(i32, bool)> {
+        match self {
+            Self::Signals(signals) => signals.next(),
+            Self::Ending(ending) => ending.wait(Duration::ZERO).then_some((libc::SIGTERM, false)),
+        }
+    }
+}
+
 impl Live {
+    /// Ends by `ending`, and catches no signals.
+    pub fn until(ending: Arc<Ending>) -> Self {
+        Self::ended_by(Ends::Ending(ending))
+    }
+
     /// Catches SIGINT, SIGTERM and SIGHUP until dropped.
     ///
     /// # Errors
     /// Another measurement is running in this process.
     pub fn new() -> Result<Self> {
-        Ok(Self {
+        Ok(Self::ended_by(Ends::Signals(Signals::catch()?)))
+    }
+
+    fn ended_by(ends: Ends) -> Self {
+        Self {
             origin: Instant::now(),
             events: Events::default(),
             cgroups: Vec::new(),
             child: None,
             watched: None,
             control: None,
-            signals: Signals::catch()?,
+            ends,
             home: None,
             stat: StatFile::default(),
-        })
+        }
     }
 }
 
@@ -194,7 +228,7 @@ impl Kernel for Live {
 
     fn wait(&mut self, until: Option<Duration>) -> Wake {
         loop {
-            if let Some((number, from_terminal)) = self.signals.next() {
+            if let Some((number, from_terminal)) = self.ends.next() {
                 return Wake::Signal { number, from_terminal };
             }
             if self.child.as_ref().is_some_and(Child::has_ended) {
@@ -251,7 +285,7 @@ impl Live {
         let child = self.child.as_ref().map(|c| c.pidfd.as_ref());
         let watched = self.watched.as_ref().map(|(_, fd)| fd.as_ref());
         let polled = matches!(child, Some(None)) || matches!(watched, Some(None));
-        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        let mut fds = vec![PollFd::new(self.ends.as_fd(), PollFlags::POLLIN)];
         for fd in [child.flatten(), watched.flatten()].into_iter().flatten() {
             fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
         }
@@ -300,7 +334,7 @@ fn is_dead(folder: &str) -> bool {
 
 /// The folder of a control group: `name` if it is a path, otherwise `name` below the unified or the
 /// perf_event hierarchy.
-pub(crate) fn find_cgroup(name: &Path) -> std::path::PathBuf {
+pub fn find_cgroup(name: &Path) -> std::path::PathBuf {
     if name.is_absolute() && name.exists() {
         return name.to_owned();
     }

@@ -48,7 +48,7 @@ pub fn measure_with_hooks(
     hooks: &mut dyn RunHooks,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement> {
-    measure_all(&mut Live::new()?, request, hooks, on_progress)
+    measure_through(&mut Live::new()?, request, hooks, on_progress)
 }
 
 /// Why no top-down node can be measured here, with the remedy: no table, no core PMU, or a kernel that
@@ -72,10 +72,14 @@ pub fn measure_with(
     request: &Request<'_>,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement> {
-    measure_all(kernel, request, &mut NoHooks, on_progress)
+    measure_through(kernel, request, &mut NoHooks, on_progress)
 }
 
-fn measure_all(
+/// As [`measure_with`], with hooks in every run.
+///
+/// # Errors
+/// As [`measure_with`], and errors of the hooks.
+pub fn measure_through(
     kernel: &mut dyn Kernel,
     request: &Request<'_>,
     hooks: &mut dyn RunHooks,

@@ -10,6 +10,7 @@
 //! | `run` | one run: start, multiplexing in a random order; [`RunHooks`]: actions of others, as for sampling |
 //! | `watch` | the readings of a run |
 //! | `end` | the end of a run: readings → [`tma::counts::Counts`] |
+//! | `ending` | ends measurements from other threads |
 //! | `controlled` | counting that a control pipe switches on and off |
 //! | `outcome` | results of a run, with a bounded number of readings; counts of several runs → one |
 //! | `software` | software events, wait4 |
@@ -22,6 +23,7 @@ mod child;
 mod clock;
 mod controlled;
 mod end;
+mod ending;
 mod events;
 mod fit;
 mod live;
@@ -40,11 +42,12 @@ mod watch;
 
 pub use child::{Child, cannot_start};
 pub use clock::{ticks_and_monotonic, tsc_hz, tsc_hz_here};
+pub use ending::Ending;
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;
-pub use live::{Live, probe};
-pub(crate) use live::{find_cgroup, raise_file_limit};
-pub use measure::{blocked, check, measure, measure_with, measure_with_hooks};
+pub(crate) use live::raise_file_limit;
+pub use live::{Live, find_cgroup, probe};
+pub use measure::{blocked, check, measure, measure_through, measure_with, measure_with_hooks};
 pub use place::code;
 pub use run::{Attachment, NoHooks, RunHooks};
 pub use sampled::{FORMAT_LOST, Opening, Rate, Ring, Sampled, SampledTasks};
