@@ -33,6 +33,7 @@
 //! | `trips` | trips of loops, from outcomes of branches |
 //! | `processes` | the time that processes use, and those that they start |
 //! | [`one_run`] | a command that is measured as a live process |
+//! | [`host`] | this host measured interval by interval, for metrics |
 //! | [`regions`] | regions that a program marks |
 //! | [`function_name`] | functions by the names that people write, also of a debug file; the largest of a file |
 //! | [`block`] | a block measured and explained, or two measured in turn |
@@ -62,6 +63,7 @@ pub mod estimate;
 pub mod evaluated;
 pub mod exported;
 pub mod function_name;
+pub mod host;
 pub mod hot;
 pub mod initial_values;
 pub mod judge;

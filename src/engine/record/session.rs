@@ -175,7 +175,7 @@ fn into(
         Some(sampler) => sampler,
         None => &mut NoHooks,
     };
-    let beside = Beside { observer: &mut counts, companion };
+    let beside = Beside { observer: &mut counts, companion, kernel: None };
     let outcome = measure(machine, cores, ask, blocked, update, beside)?;
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {

@@ -9,7 +9,7 @@ pub(crate) mod software;
 
 pub(crate) use imported::of_counts;
 pub use imported::{ImportAsk, imported};
-pub use live::{LiveAsk, Outcome, Update, live, required};
+pub use live::{LiveAsk, Outcome, Update, live, live_through, required};
 use pmu::Target;
 use report::documents::{Finding, FindingKind, Selection};
 use std::path::Path;

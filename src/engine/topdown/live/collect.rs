@@ -4,6 +4,7 @@
 use super::{CountedCore, LiveAsk, Outcome, Update};
 use crate::notes::add_new;
 use crate::topdown::{advise, named, software, words};
+use pmu::kernel::Kernel;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::{self, NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, Target};
@@ -27,6 +28,8 @@ impl Observer for NoHooks {}
 pub(crate) struct Beside<'a> {
     pub observer: &'a mut dyn Observer,
     pub companion: &'a mut dyn RunHooks,
+    /// Measured through this one; `None`: the kernel that we run on.
+    pub kernel: Option<&'a mut dyn Kernel>,
 }
 
 /// Runs the collector once (with all its repeats).
@@ -38,7 +41,7 @@ pub(super) fn collect(
     update: &mut dyn FnMut(Update),
     beside: Beside,
 ) -> Result<Measurement> {
-    let Beside { observer, companion } = beside;
+    let Beside { observer, companion, kernel } = beside;
     let plans = cores
         .iter()
         .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })
@@ -51,19 +54,27 @@ pub(super) fn collect(
         update(Update::Runs(request.runs()));
     }
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
-    let measured = perf::measure_with_hooks(&request, companion, &mut |progress| match progress {
+    let mut on_progress = |progress| match progress {
         Progress::Interval(interval) => {
             observer.interval(&interval);
             let report = interval_report(cores, &mut evaluators, ask, source, &interval);
             update(Update::Interval(Box::new(report)));
         }
         Progress::Interrupted { signal } => update(Update::Interrupted(signal)),
-    })?;
+    };
+    let measured = match kernel {
+        Some(kernel) => perf::measure_through(kernel, &request, companion, &mut on_progress),
+        None => perf::measure_with_hooks(&request, companion, &mut on_progress),
+    }?;
     observer.whole(&measured);
     Ok(measured)
 }
 
-fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) -> Request<'a> {
+pub(crate) fn request<'a>(
+    machine: &'a Machine,
+    cores: Vec<CorePlan<'a>>,
+    ask: &LiveAsk,
+) -> Request<'a> {
     Request {
         command: ask.command.clone(),
         aggregate: ask.aggregate,

@@ -6,6 +6,7 @@ use super::{CoreTable, CountedCore, LiveAsk, Outcome, Update, choose_tables, cor
 use crate::notes::add_new;
 use crate::topdown::{Ask, Chosen};
 use pmu::Measurement;
+use pmu::kernel::Kernel;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::NoHooks;
 use report::documents::{Selection, Source};
@@ -33,8 +34,24 @@ pub fn live(
         }
     }
     let (cores, blocked) = prepare(machine, library, ask)?;
-    let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks };
+    let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks, kernel: None };
     measure(machine, &cores, ask, blocked, update, alone)
+}
+
+/// As [`live`] without drill-down, through `kernel`.
+///
+/// # Errors
+/// As [`live`].
+pub fn live_through(
+    kernel: &mut dyn Kernel,
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    update: &mut dyn FnMut(Update),
+) -> Result<Outcome> {
+    let (cores, blocked) = prepare(machine, library, ask)?;
+    let beside = Beside { observer: &mut NoHooks, companion: &mut NoHooks, kernel: Some(kernel) };
+    measure(machine, &cores, ask, blocked, update, beside)
 }
 
 /// Runs the collector once (with all its repeats) and fills the report.
@@ -71,7 +88,7 @@ fn run(
         }
     };
     let mut collected = |cores: &[CountedCore]| {
-        let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks };
+        let alone = Beside { observer: &mut NoHooks, companion: &mut NoHooks, kernel: None };
         collect(machine, cores, ask, Source::Pmu, &mut quiet, alone)
     };
     let mut chosen: Vec<Vec<NodeId>> = vec![Vec::new(); tables.len()];

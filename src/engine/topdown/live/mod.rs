@@ -6,9 +6,9 @@ mod collect;
 mod drilldown;
 
 use super::{Ask, Chosen};
-pub(crate) use collect::{Beside, Observer};
-pub use drilldown::live;
+pub(crate) use collect::{Beside, Observer, request};
 pub(crate) use drilldown::measure;
+pub use drilldown::{live, live_through};
 use pmu::machine::{
     Finding, Machine, TableMatch, UNKNOWN, absent_architectural_events, countable,
     is_architectural, unknown_model,
