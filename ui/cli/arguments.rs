@@ -17,6 +17,7 @@ use super::prefetch::PrefetchArgs;
 use super::record::RecordArgs;
 use super::recordings::SearchArgs;
 use super::report::ReportArgs;
+use super::serve::ServeArgs;
 use super::tables::TablesArgs;
 use super::workload::WorkloadArgs;
 use crate::{message, terminal};
@@ -92,6 +93,8 @@ pub enum Command {
     Pgo(PgoArgs),
     /// Tables of windows of many hosts, for SQL engines (Parquet)
     Export(ExportArgs),
+    /// Serve metrics of this host to Prometheus (OpenMetrics over HTTP)
+    Serve(ServeArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

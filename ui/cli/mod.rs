@@ -12,6 +12,7 @@
 //! | `progress` | progress of something long |
 //! | `redirected` | standard output, which goes elsewhere for a while |
 //! | `apply` | `prefetch --apply` |
+//! | `serve` | metrics over HTTP |
 
 mod apply;
 mod arguments;
@@ -37,6 +38,7 @@ mod record;
 mod recordings;
 mod redirected;
 mod report;
+mod serve;
 mod tables;
 mod workload;
 
@@ -125,6 +127,7 @@ fn check(command: &Command) -> Result<()> {
         Command::Bench(args) => args.check(),
         Command::Diff(args) => args.check(),
         Command::Count(args) => args.check(),
+        Command::Serve(args) => args.check(),
         _ => Ok(()),
     }
 }
@@ -156,6 +159,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Prefetch(args) => prefetch::run(global, &args),
         Command::Pgo(args) => pgo::run(global, &args),
         Command::Export(args) => export::run(global, &args),
+        Command::Serve(args) => serve::run(global, args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),
