@@ -43,15 +43,15 @@ pub struct Window {
     pub host: Host,
     /// Begin, in milliseconds since 1970 (UTC) by the host's clock.
     pub start_ms: i64,
-    /// Length in seconds, by a clock that nobody sets.
-    pub seconds: f64,
-    /// CPU seconds that were not idle; `None` if not measured.
+    /// Length in seconds, by a clock that nobody sets; `None` if unknown.
+    pub seconds: Option<f64>,
+    /// CPU seconds of the host that were not idle; `None` if only a part of it was measured.
     pub busy_seconds: Option<f64>,
     /// CPU seconds that recording took, with its children, since the window before; `None` in older windows.
     #[serde(default)]
     pub cost_seconds: Option<f64>,
-    /// Samples that were lost.
-    pub lost: u64,
+    /// Samples that were lost; `None` without samples.
+    pub lost: Option<u64>,
     /// Nodes of the host and of parts of it.
     pub nodes: Vec<Node>,
     /// Functions, by binary, control group and command.

@@ -236,3 +236,18 @@ pub fn python_has(modules: &str) -> bool {
     }
     has
 }
+
+#[test]
+fn two_windows_of_a_host_with_one_begin_are_refused_and_one_twice_is_one() {
+    let folder = Folder::new();
+    let out = folder.file("out");
+    let first = || window("a", 0, "b1", 1.0);
+    let other = folder.write("other.json", lines([first(), window("a", 0, "b1", 2.0)]));
+    let ran = tdtool(["export", "--parquet", &out, &other]);
+    assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
+    assert!(files(Path::new(&out)).is_empty(), "nothing is exported");
+    let again = [first(), window("b", 0, "b1", 1.0), first(), window("a", 1, "b1", 1.0)];
+    let same = folder.write("same.json", lines(again));
+    tdtool(["export", "--parquet", &out, &same]).succeeded();
+    assert_eq!(column(&out, Table::Windows, "host"), ["a", "a", "b"]);
+}

@@ -50,10 +50,11 @@ pub fn of_file(library: &Library, ask: &Ask, path: &Path) -> Result<Vec<Window>>
         return Err(Error::failed(format!("{} holds no window", tma::files::name(path)))
             .hint("give windows, reports (`tdtool report --format json`) or recordings"));
     }
+    let end = found.iter().map(end).fold(0.0, f64::max);
     let windows = found.into_iter().map(|of| {
         let window = match of {
             Document::Window(window) => *window,
-            Document::Report(of) => report::window(&of, about(ask, path)?),
+            Document::Report(of) => report::window(&of, about(ask, path, end)?),
         };
         Ok(labelled(window, ask))
     });
@@ -79,8 +80,16 @@ fn recording(library: &Library, ask: &Ask, path: &Path) -> Result<Vec<Report>> {
     Ok(reports.pop().into_iter().collect())
 }
 
-/// Host and begin of a report in `path`.
-fn about(ask: &Ask, path: &Path) -> Result<About> {
+/// Seconds from the begin of a measurement to the end of a report of it, or of a part of it.
+fn end(of: &Document) -> f64 {
+    match of {
+        Document::Window(_) => 0.0,
+        Document::Report(of) => of.interval.map_or(of.duration.unwrap_or(0.0), |(_, end)| end),
+    }
+}
+
+/// Host and begin of the reports in `path`, which was written when the last of them ended, after so many seconds.
+fn about(ask: &Ask, path: &Path, end: f64) -> Result<About> {
     let name = || tma::files::name(path);
     let host = ask.host.clone().ok_or_else(|| {
         Error::usage(format!("{} does not say which host it is of", name()))
@@ -89,7 +98,9 @@ fn about(ask: &Ask, path: &Path) -> Result<About> {
     })?;
     let written = || {
         let time = std::fs::metadata(path).and_then(|found| found.modified()).ok()?;
-        i64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()
+        let ms =
+            i64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()?;
+        Some(ms.saturating_sub((end * 1e3) as i64))
     };
     let start_ms = ask.start_ms.or_else(written).ok_or_else(|| {
         Error::usage(format!("{} does not say when it was", name()))

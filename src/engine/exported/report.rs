@@ -5,6 +5,7 @@ use ::report::documents::Report;
 use ::report::documents::estimate::{Estimate, Row};
 use fleet::window::{Binary, Block, Count, Function, Host, Node, Owner, SCHEMA, Source, Window};
 use pmu::Target;
+use profile::event::EventKind;
 use smol_str::{SmolStr, ToSmolStr as _};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,10 +33,10 @@ pub(super) fn window(of: &Report, about: About) -> Window {
         schema: SCHEMA.to_owned(),
         host: host(of, about.host),
         start_ms: about.start_ms.saturating_add((begin * 1e3) as i64),
-        seconds: seconds.unwrap_or(0.0),
+        seconds,
         busy_seconds: cpu.filter(|_| is_system),
         cost_seconds: None,
-        lost: of.sampled.as_ref().map_or(0, |sampled| sampled.lost),
+        lost: of.sampled.as_ref().map(|sampled| sampled.lost),
         nodes: counted(of, &whole, cpu),
         functions: functions(of, &whole, cpu.filter(|_| !is_system)),
         blocks: blocks(of, &whole),
@@ -46,7 +47,7 @@ pub(super) fn window(of: &Report, about: About) -> Window {
         window.nodes.extend(estimated(estimate, &whole, cpu));
     }
     if about.is_file_time {
-        window.notes.push("the begin is the time of the report's file".to_owned());
+        window.notes.push("the end is the time of the report's file".to_owned());
     }
     if seconds.is_none() {
         window.notes.push("the length is not known".to_owned());
@@ -143,6 +144,9 @@ fn owner(whole: &Owner, module: impl Into<SmolStr>) -> Owner {
 
 fn functions(of: &Report, whole: &Owner, cpu: Option<f64>) -> Vec<Function> {
     let event = of.sampled.as_ref().map(|sampled| sampled.event.to_smolstr()).unwrap_or_default();
+    // Samples of other events are not in proportion to time.
+    let is_time = matches!(EventKind::of(&event), EventKind::Time | EventKind::Cycles);
+    let cpu = cpu.filter(|_| is_time);
     let starts = starts(of);
     let rows = of.functions.iter().map(|row| Function {
         owner: owner(whole, row.module.as_str()),

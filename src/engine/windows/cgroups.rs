@@ -47,7 +47,8 @@ fn path(text: &str) -> Option<&str> {
             _ => 3,
         }
     };
-    all.min_by_key(rank).map(|(_, path)| path)
+    // Relative to that of this process, in a namespace of its own: where it is is not known.
+    all.min_by_key(rank).map(|(_, path)| path).filter(|path| !path.starts_with("/.."))
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub(super) fn search(elsewhere: &[ElsewhereFile]) -> SearchPaths {
 /// Symbols of all code.
 pub(super) struct Names {
     kept: Symbols,
-    /// By build-id, of files that no path leads to.
-    elsewhere: HashMap<Vec<u8>, Symbols>,
+    /// By build-id, of files that no path leads to, and whether they were read while the file was open.
+    elsewhere: HashMap<Vec<u8>, (Symbols, bool)>,
     fresh: Symbols,
     modules: HashSet<Module>,
     /// Bytes of their files.
@@ -52,14 +52,15 @@ impl Names {
             *self = Self { kept: new(SearchPaths::default()), ..Self::new() };
         }
         for one in elsewhere {
-            let own = || new(search(std::slice::from_ref(one)));
+            let own = || (new(search(std::slice::from_ref(one))), false);
             self.elsewhere.entry(one.build_id.clone()).or_insert_with(own);
         }
         self.fresh = new(SearchPaths::default());
     }
 
-    /// A window ends.
+    /// A window ends, and with it the files that no path leads to.
     pub fn end(&mut self) {
+        self.elsewhere.retain(|_, (_, is_read)| *is_read);
         self.fresh = Symbols::default();
     }
 
@@ -78,6 +79,13 @@ impl Names {
             self.bytes += std::fs::metadata(&module.path).map_or(0, |found| found.len());
         }
         let own = module.build_id.as_ref().and_then(|id| self.elsewhere.get_mut(id));
-        own.unwrap_or(&mut self.kept).function_at(module, place.address)
+        let symbols = match own {
+            Some((symbols, is_read)) => {
+                *is_read = true;
+                symbols
+            }
+            None => &mut self.kept,
+        };
+        symbols.function_at(module, place.address)
     }
 }

@@ -13,6 +13,7 @@ use crate::notes::add_new;
 use crate::record::{Note, Recorded, SampleAsk, record, words};
 use crate::topdown::{LiveAsk, Update};
 use fleet::window::{Host, SCHEMA, Window};
+use pmu::Target;
 use pmu::machine::Machine;
 use profile::hot::by_thread;
 use profile::session;
@@ -108,10 +109,10 @@ impl<'a> Recorder<'a> {
             schema: SCHEMA.to_owned(),
             host: Host { uarch, ..self.host.clone() },
             start_ms: i64::try_from(start.as_millis()).unwrap_or(i64::MAX),
-            seconds: report.duration.unwrap_or(0.0),
-            busy_seconds: rows::seconds(report),
+            seconds: report.duration,
+            busy_seconds: rows::seconds(report).filter(|_| self.ask.target == Target::System),
             cost_seconds: None,
-            lost: recorded.sampled.as_ref().map_or(0, |sampled| sampled.summary.lost),
+            lost: recorded.sampled.as_ref().map(|sampled| sampled.summary.lost),
             nodes,
             functions: Vec::new(),
             blocks: Vec::new(),
@@ -133,14 +134,15 @@ impl<'a> Recorder<'a> {
         let elsewhere = sampled.map_or(&[][..], |sampled| &sampled.summary.elsewhere);
         let by = by_thread(&recording, search(elsewhere))?;
         self.names.begin(about, elsewhere);
+        let report = &recorded.outcome.report;
         let event = about.events.get(about.main_event()).map(|event| event.name.clone());
-        let time = &Time { event: event.unwrap_or_default(), busy: window.busy_seconds };
+        let time = &Time { event: event.unwrap_or_default(), busy: rows::seconds(report) };
         let known = &mut Known { time, cgroups, names: &mut self.names };
         let (functions, notes) = functions(&by, known);
-        window.nodes.extend(binaries(&by, &recorded.outcome.report, self.library, time));
+        window.nodes.extend(binaries(&by, report, self.library, time));
         self.names.end();
         window.functions = functions;
-        window.lost = window.lost.max(about.lost);
+        window.lost = window.lost.max(Some(about.lost));
         let all = about.notes.iter().cloned().chain(by.notes).chain(notes);
         // Nodes say it.
         let said = |note: &String| Note::parse(note) == Note::NoPmu;

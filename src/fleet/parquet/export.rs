@@ -6,8 +6,11 @@ use super::partition::{Part, Partition, clean};
 use super::{Exported, place};
 use crate::window::Window;
 use nix::fcntl::{Flock, FlockArg};
-use std::collections::{BTreeMap, HashSet};
+use nix::libc::O_NOFOLLOW;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -20,7 +23,8 @@ pub struct Export {
     open: Option<Partition>,
     /// Files that are whole, by the names that they will have.
     parts: BTreeMap<PathBuf, Part>,
-    places: HashSet<String>,
+    /// By day and host: the begins of its windows, with a hash of each.
+    seen: HashMap<String, HashMap<i64, u64>>,
     windows: u64,
     number: u64,
     _lock: Flock<File>,
@@ -40,7 +44,9 @@ impl Export {
     pub fn new(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
         let path = folder.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true).custom_flags(O_NOFOLLOW);
+        let file = options.open(&path);
         let file = file.map_err(|e| unwritable(&path, &e))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, e)| {
             Error::failed(format!("cannot export to {}", folder.display()))
@@ -54,29 +60,38 @@ impl Export {
             folder: folder.to_owned(),
             open: None,
             parts: BTreeMap::new(),
-            places: HashSet::new(),
+            seen: HashMap::new(),
             windows: 0,
             number: 0,
             _lock: lock,
         })
     }
 
-    /// Adds a window; of several of a host with the same begin the first.
+    /// Adds a window; the same one again changes nothing.
     ///
     /// # Errors
-    /// It has no host or date; the files cannot be written, or those that are there not be read.
+    /// It has no host or date, or is another one of the same host and begin; the files cannot be written, or those that
+    /// are there not be read.
     pub fn add(&mut self, window: &Window) -> Result<()> {
         let place = place::of(window)?;
+        if !self.seen.contains_key(&place) {
+            clean(&self.folder, &place);
+        }
+        let seen = self.seen.entry(place.clone()).or_default();
+        let hash = hash(window);
+        match seen.insert(window.start_ms, hash) {
+            Some(before) if before == hash => return Ok(()),
+            Some(_) => return Err(twice(window)),
+            None => {}
+        }
         if self.open.as_ref().is_none_or(|open| open.place != place) {
             self.close()?;
-            if self.places.insert(place.clone()) {
-                clean(&self.folder, &place);
-            }
             self.number += 1;
             self.open = Some(Partition::new(&self.folder, place, self.number)?);
         }
         if let Some(open) = &mut self.open {
-            self.windows += u64::from(open.add(window)?);
+            open.add(window)?;
+            self.windows += 1;
         }
         Ok(())
     }
@@ -109,4 +124,18 @@ impl Export {
         }
         Ok(done)
     }
+}
+
+/// A hash of all that a window holds.
+fn hash(window: &Window) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&serde_json::to_vec(window).unwrap_or_default());
+    hasher.finish()
+}
+
+fn twice(window: &Window) -> Error {
+    let Window { host, start_ms, .. } = window;
+    Error::failed(format!("two windows of {} begin at {start_ms} ms", host.name))
+        .because("a window is known by its host and begin, and these are not alike")
+        .hint("export them one after the other, each report with a `--start MS` of its own")
 }

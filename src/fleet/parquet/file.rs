@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// Rows of a row group: what is held in memory of a table.
+/// Rows of a row group, about: what is held in memory of a table.
 const GROUP: usize = 64 << 10;
 
 /// A file that is being written; removed unless it is finished and kept.
@@ -42,7 +42,8 @@ impl Drop for Temporary {
 impl Writer {
     /// Begins a file of `table`.
     pub fn new(table: Table, path: PathBuf) -> Result<Self> {
-        let file = File::create(&path).map_err(|e| unwritable(&path, &e))?;
+        // No link that somebody has put there is followed.
+        let file = File::create_new(&path).map_err(|e| unwritable(&path, &e))?;
         let temporary = Temporary(path);
         let failed = |e| unwritable(&temporary.0, &e);
         let file = SerializedFileWriter::new(

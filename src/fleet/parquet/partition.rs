@@ -41,13 +41,10 @@ impl Partition {
         Ok(Self { place, files, starts: HashSet::new() })
     }
 
-    /// Adds a window; of several with the same begin the first.
-    pub fn add(&mut self, window: &Window) -> Result<bool> {
-        if !self.starts.insert(window.start_ms) {
-            return Ok(false);
-        }
-        self.files.iter_mut().try_for_each(|(_, file)| file.add(|batch| batch.add(window)))?;
-        Ok(true)
+    /// Adds a window.
+    pub fn add(&mut self, window: &Window) -> Result<()> {
+        self.starts.insert(window.start_ms);
+        self.files.iter_mut().try_for_each(|(_, file)| file.add(|batch| batch.add(window)))
     }
 
     /// Adds what `before` holds of other windows, and ends the files. `before` names the file that is there, or will be.

@@ -60,7 +60,7 @@ fn is_part(file: &Path) -> bool {
     file.extension().is_some_and(|of| of == "parquet")
 }
 
-/// Refuses a newer version, and other columns.
+/// Refuses a newer version, and other columns; the last ones may be missing if they may be empty.
 fn check(path: &Path, table: Table, reader: &SerializedFileReader<File>) -> Result<()> {
     let meta = reader.metadata().file_metadata();
     let pairs = meta.key_value_metadata().into_iter().flatten();
@@ -71,11 +71,18 @@ fn check(path: &Path, table: Table, reader: &SerializedFileReader<File>) -> Resu
             .because(format!("it has {found}, not {SCHEMA}/{VERSION}"))
             .hint("read it with the tdtool that wrote it, or update this one"));
     }
-    let names = meta.schema_descr().columns().iter().map(|column| column.name());
-    match names.eq(columns(table).iter().map(|column| column.name)) {
-        true => Ok(()),
-        false => Err(damaged(path, &format!("its columns are not those of {}", table.name()))),
+    let found = meta.schema_descr().columns().iter().map(|column| column.name());
+    let known = columns(table);
+    let are_ours = found.clone().zip(&known).all(|(name, column)| name == column.name);
+    if !are_ours || known.iter().skip(found.len()).any(|column| column.required) {
+        return Err(damaged(path, &format!("its columns are not those of {}", table.name())));
     }
+    if found.len() > known.len() {
+        return Err(Error::failed(format!("cannot read {}", path.display()))
+            .because("it has columns that this version does not know")
+            .hint("export with the tdtool that wrote it, or update this one"));
+    }
+    Ok(())
 }
 
 fn batch(table: Table, group: &dyn RowGroupReader) -> Read<Batch> {
@@ -83,6 +90,8 @@ fn batch(table: Table, group: &dyn RowGroupReader) -> Read<Batch> {
     let mut all = Vec::new();
     for (index, column) in columns(table).into_iter().enumerate() {
         all.push(match column.kind {
+            // Of an earlier version, which had no such column.
+            kind if index >= group.num_columns() => Data::missing(kind, rows),
             Kind::Text => {
                 let texts = values::<ByteArrayType>(group, index, column, rows)?.into_iter();
                 let texts = texts.map(|of| of.map(|of| Ok(of.as_utf8()?.to_owned())).transpose());

@@ -2,6 +2,7 @@
 
 use super::name;
 use nix::fcntl::{Flock, FlockArg};
+use nix::libc::O_NOFOLLOW;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -40,7 +41,9 @@ pub(super) fn windows(folder: &Path) -> io::Result<Vec<Kept>> {
         let Some(number) = entry.file_name().to_str().and_then(name::number) else { continue };
         // It may be gone by now.
         let Ok(found) = entry.metadata() else { continue };
-        all.push(Kept { number, path: entry.path(), room: room(found.len()) });
+        // A folder of that name is not ours to remove.
+        let room = if found.is_file() { room(found.len()) } else { 0 };
+        all.push(Kept { number, path: entry.path(), room });
     }
     // Equal numbers: from two folders that somebody put together.
     all.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
@@ -67,7 +70,13 @@ impl Locked {
         };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(O_NOFOLLOW);
         let file = file.open(path.join(LOCK)).map_err(failed)?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, e)| {
             let what = format!("another recorder keeps its windows in {}", path.display());

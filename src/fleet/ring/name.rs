@@ -6,6 +6,8 @@ const END: &str = ".json.gz";
 const NEW: &str = ".new-";
 /// Digits of a number.
 const DIGITS: usize = 12;
+/// More are no number of ours.
+const MOST_DIGITS: usize = 18;
 
 /// The name of a window: its number, when it began in milliseconds since 1970, and the host's boot.
 pub(super) fn of(number: u64, start_ms: i64, boot: Option<&str>) -> String {
@@ -18,7 +20,8 @@ pub(super) fn of(number: u64, start_ms: i64, boot: Option<&str>) -> String {
 /// The number of a window by its file's name; `None` of other files.
 pub(super) fn number(name: &str) -> Option<u64> {
     let (digits, rest) = name.split_once('-')?;
-    let is_ours = digits.len() >= DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_ours = (DIGITS..=MOST_DIGITS).contains(&digits.len())
+        && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|_| is_ours && rest.ends_with(END))
 }
 

@@ -135,17 +135,22 @@ impl Ring {
     /// Removes the oldest windows until `more` bytes fit; those that are left.
     fn make_room(&self, mut kept: Vec<Kept>, more: u64) -> io::Result<Vec<Kept>> {
         let mut used: u64 = kept.iter().map(|kept| kept.room).sum();
-        let mut removed = 0;
-        for oldest in &kept {
+        let mut failed = None;
+        kept.retain(|oldest| {
             if used.saturating_add(more) <= self.most {
-                break;
+                return true;
             }
-            remove(&oldest.path)?;
-            used -= oldest.room;
-            removed += 1;
+            // One that cannot be removed must not end the recording.
+            let removed = remove(&oldest.path);
+            let is_removed = removed.is_ok();
+            used -= if is_removed { oldest.room } else { 0 };
+            failed = failed.take().or(removed.err());
+            !is_removed
+        });
+        match failed {
+            Some(error) if used.saturating_add(more) > self.most => Err(error),
+            _ => Ok(kept),
         }
-        kept.drain(..removed);
-        Ok(kept)
     }
 
     fn write(&self, path: &Path, number: u64, bytes: &[u8]) -> io::Result<()> {

@@ -14,6 +14,18 @@ pub enum Data {
     Float(Vec<Option<f64>>),
 }
 
+impl Data {
+    /// So many rows without a value.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn missing(kind: Kind, rows: usize) -> Self {
+        match kind {
+            Kind::Text => Self::Text(vec![None; rows]),
+            Kind::Int | Kind::Time => Self::Int(vec![None; rows]),
+            Kind::Float => Self::Float(vec![None; rows]),
+        }
+    }
+}
+
 /// Rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
