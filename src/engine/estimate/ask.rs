@@ -308,9 +308,16 @@ impl Interrupt {
     }
 }
 
-/// Does `work`, which is interrupted once a signal comes.
-pub(super) fn interruptible<T>(signals: &Signals, work: impl FnOnce(&Interrupt) -> T) -> T {
+/// Does `work`, which is interrupted once a signal comes, or from the start if one has come `before`.
+pub(super) fn interruptible<T>(
+    signals: &Signals,
+    before: Option<i32>,
+    work: impl FnOnce(&Interrupt) -> T,
+) -> T {
     let interrupt = Interrupt::default();
+    if before.is_some() {
+        interrupt.set();
+    }
     signals.during(|| interrupt.set(), || work(&interrupt))
 }
 

@@ -85,6 +85,7 @@ use profile::event::EventKind;
 use profile::hot::Profile;
 use recording::count_again;
 pub use redacted::redacted;
+use repeated::at_most;
 pub use replay::replay;
 use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
@@ -194,8 +195,12 @@ pub fn estimate(
     // All that follows is by the entries of a run without probes.
     let is_by_the_clock = ask.process.is_none() && further.is_by_the_clock(&found);
     if is_by_the_clock {
-        progress.begin("counts again", counts);
-        count_again(&mut further, &found, &mut document);
+        if progress.is_due(counts, "counts again") {
+            progress.begin("counts again", counts);
+            count_again(&mut further, &found, &mut document);
+        } else {
+            document.work = Some(at_most(further.counts(), found.hot.seconds));
+        }
         shared.cycles /= document.work.map_or(1.0, |work| work.ratio);
     }
     let counted = Counted::new(further.counts());
@@ -210,7 +215,7 @@ pub fn estimate(
     let mut shown = Shown::new(ask.so_far.clone());
     let mut none = Recorded { tail, ..Recorded::default() };
     shown.show(true, || known.so_far(profile, &further, &counted, &Isolations::new(), &none));
-    let alone = interruptible(further.signals(), |interrupt| {
+    let alone = interruptible(further.signals(), further.interrupted, |interrupt| {
         isolation(&known, &mut progress, interrupt, &mut |measured| {
             shown.show(false, || known.so_far(profile, &further, &counted, measured, &none));
         })
@@ -219,7 +224,7 @@ pub fn estimate(
     if let (Some(pooled), Some(tail)) = (pooled, &mut none.tail) {
         let most = Duration::from_secs_f64(plain).max(schedule::TIME).min(progress.budget() / 2);
         progress.begin_apart(pooled::MEASURING, progress.planned);
-        interruptible(further.signals(), |interrupt| {
+        interruptible(further.signals(), further.interrupted, |interrupt| {
             pooled.measure(tail, &ask.model, most, interrupt)
         })?;
     }

@@ -266,10 +266,10 @@ impl Known<'_> {
 /// Counts again, and enters how that run and the counted one differ.
 pub(super) fn count_again(further: &mut Further, of: &Functions, document: &mut Estimate) {
     let is_by_the_clock = further.is_by_the_clock(of);
+    // Until a run tells.
+    document.work = is_by_the_clock.then(|| at_most(further.counts(), of.hot.seconds));
     match further.repeated(of) {
-        Ok(Some(Repeated { work: None, .. })) if is_by_the_clock => {
-            document.work = Some(at_most(further.counts(), of.hot.seconds));
-        }
+        Ok(Some(Repeated { work: None, .. })) if is_by_the_clock => {}
         Ok(Some(found)) => {
             document.deterministic = Some(found.is_same);
             document.differs = Some(found.differs);
