@@ -183,6 +183,13 @@ fn a_port_in_use_is_an_error_with_a_remedy() {
 }
 
 #[test]
+fn names_that_the_kernel_cuts_to_the_same_are_wrong_usage() {
+    let names = ["--command=a-name-of-many-bytes", "--command=a-name-of-many-others"];
+    let ran = run(command(["serve", "--listen", "127.0.0.1:0"]).args(names));
+    assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
+}
+
+#[test]
 fn series_beyond_the_limit_are_dropped_and_counted() {
     let names: Vec<String> = (0..100).map(|n| format!("--command=name{n}")).collect();
     let mut options: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -203,11 +210,14 @@ fn estimates_and_groups_come_and_go() {
     let absent = [("reason", "absent")];
     let now = serving.after(1.0);
     assert!(now.has("tdtool_not_measured", &[("command", "estimate"), absent[0]]));
-    assert!(now.has("tdtool_not_measured", &[("cgroup", "none/such"), absent[0]]));
+    for node in ["topdown", "cpu"] {
+        let of_group = [("cgroup", "none/such"), ("node", node), absent[0]];
+        assert!(now.has("tdtool_not_measured", &of_group), "{node}");
+    }
     assert_eq!(get(&serving.address, "/healthz").status, 200);
     let evidence = root().join("tests/processors");
     let found = crate::support::files::text(&evidence).to_owned();
-    let Some(evidence) = http::first_file(&found, ".evidence.json.gz") else { return };
+    let evidence = http::first_file(&found, ".evidence.json.gz").expect("it is part of the source");
     run(&mut command(["report", &evidence, "--format", "json", "--output", &file])).succeeded();
     let estimated = [("scope", "command"), ("source", "estimated"), ("node", "Backend_Bound")];
     let mut share = None;

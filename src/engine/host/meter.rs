@@ -180,7 +180,7 @@ impl<'a> Meter<'a> {
         let is_absent = scope.folder().is_some_and(|folder| !folder.exists());
         let reason = match error.kind() {
             _ if is_absent => Reason::Absent,
-            ErrorKind::NotPossible => Reason::NotPermitted,
+            ErrorKind::NotPossible => Reason::NotSupported,
             _ => Reason::Failed,
         };
         let subject = Subject { owner: scope.owner.clone(), core: None };
@@ -239,14 +239,22 @@ impl<'a> Beside<'a> {
     }
 
     fn add(&mut self, rows: &mut Interval) {
+        let owner = &self.scope.owner;
         let counts = match self.scope.folder() {
-            Some(folder) => self.modes.of_cgroup(&folder, &self.scope.owner),
+            Some(folder) => self.modes.of_cgroup(&folder, owner),
             None => {
                 let topology = &self.meter.machine.topology;
-                self.modes.of_host(Some(topology).filter(|_| self.meter.ask.per_socket))
+                Ok(self.modes.of_host(Some(topology).filter(|_| self.meter.ask.per_socket)))
             }
         };
-        rows.counts.extend(counts);
+        match counts {
+            Ok(counts) => rows.counts.extend(counts),
+            Err(reason) => {
+                let subject = Subject { owner: owner.clone(), core: None };
+                let what = SmolStr::new_static("cpu");
+                rows.not_measured.push(NotMeasured { subject, what, reason });
+            }
+        }
         self.commands.add(rows);
         self.estimates.add(rows);
     }

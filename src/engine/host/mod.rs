@@ -17,6 +17,7 @@ mod modes;
 mod rows;
 mod sockets;
 
+pub use commands::kept_name;
 pub use meter::{HostAsk, Meter, Update};
 
 use fleet::metrics::Cost;

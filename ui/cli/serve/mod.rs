@@ -13,7 +13,7 @@ use super::measure::usage;
 use super::options::{Global, Invalid, number};
 use crate::message;
 use clap::Args;
-use engine::host::{HostAsk, Meter, Update, own_cost};
+use engine::host::{HostAsk, Meter, Update, kept_name, own_cost};
 use fleet::metrics::{Exporter, Form};
 use http::{Asked, OPEN_METRICS, PLAIN, PROMETHEUS, Page, Status, answer};
 use pmu::perf::Signals;
@@ -100,8 +100,8 @@ impl ServeArgs {
             core,
             interval: self.interval,
             per_socket: self.per_socket,
-            cgroups: self.cgroup.clone(),
-            commands: self.command.iter().map(SmolStr::new).collect(),
+            cgroups: distinct(&self.cgroup),
+            commands: distinct(&self.command).iter().map(SmolStr::new).collect(),
             estimates: self.estimate.clone(),
         }
     }
@@ -111,8 +111,27 @@ impl ServeArgs {
         if self.command.iter().any(String::is_empty) {
             return Err(usage("--command takes the name of a process", "`ps -eo comm` lists them"));
         }
+        let names = distinct(&self.command);
+        let kept: Vec<&[u8]> = names.iter().map(|name| kept_name(name)).collect();
+        if distinct(&kept).len() < kept.len() {
+            return Err(usage(
+                "two names of --command are the same to the kernel",
+                "it keeps 15 bytes of each; `ps -eo comm` lists them",
+            ));
+        }
         Ok(())
     }
+}
+
+/// Each once: two of the same would add up to twice the counts.
+fn distinct<T: Clone + PartialEq>(all: &[T]) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(one) {
+            kept.push(one.clone());
+        }
+    }
+    kept
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener> {
@@ -216,5 +235,16 @@ impl Found {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_twice_is_asked_for_once() {
+        let paths = ["a/b", "c", "a/b/", "/c"].map(PathBuf::from);
+        assert_eq!(distinct(&paths), ["a/b", "c", "/c"].map(PathBuf::from));
     }
 }
