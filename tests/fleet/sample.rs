@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 /// The begin of 2026-12-01, UTC.
 pub const DAY: i64 = 1_796_083_200_000;
 
-/// A window of `host` that begins `minute` minutes into the day, with a binary that used these CPU seconds.
+/// A window of a ring of `host` that begins `minute` minutes into the day, with a binary that used these CPU seconds; the
+/// binary has level 1 only.
 pub fn window(host: &str, minute: i64, build: &str, seconds: f64) -> Value {
     let owner = json!({"build_id": build, "module": "app"});
     let row = |own: Value| {
@@ -16,9 +17,11 @@ pub fn window(host: &str, minute: i64, build: &str, seconds: f64) -> Value {
     let node = |node: &str, parent: Option<&str>, level: u32, share: f64| {
         row(json!({
             "node": node, "parent": parent, "level": level, "share": share, "interval": [share - 0.01, share + 0.01],
-            "slots": 1e9, "cpu_seconds": seconds, "source": "counted", "missing": null,
+            "slots": null, "cpu_seconds": seconds, "source": "counted", "missing": null,
         }))
     };
+    let mut of_host = node("Memory_Bound", Some("Backend_Bound"), 2, 0.125);
+    of_host["binary"] = Value::Null;
     json!({
         "schema": "tdtool.window/1",
         "host": {
@@ -29,7 +32,7 @@ pub fn window(host: &str, minute: i64, build: &str, seconds: f64) -> Value {
         "nodes": [
             node("Retiring", None, 1, 0.5),
             node("Backend_Bound", None, 1, 0.25),
-            node("Memory_Bound", Some("Backend_Bound"), 2, 0.125),
+            of_host,
         ],
         "functions": [
             row(json!({"start": "0x1000", "name": "f", "event": "cpu-clock", "samples": 7, "cpu_seconds": seconds * 0.75})),
@@ -40,6 +43,33 @@ pub fn window(host: &str, minute: i64, build: &str, seconds: f64) -> Value {
         "counts": [row(json!({"event": "instructions", "value": null, "source": "counted", "missing": "no PMU"}))],
         "notes": [],
     })
+}
+
+/// A window of a report with `--estimate`: levels 1 and 2 of the binary, whose build-id it does not know.
+pub fn estimated(host: &str, minute: i64, seconds: f64, backend: f64) -> Value {
+    let mut all = window(host, minute, "none", seconds);
+    let mut first = all["nodes"][0].clone();
+    first["source"] = "estimated".into();
+    let node = |node: &str, parent: Option<&str>, level: u32, share: f64| {
+        let mut row = first.clone();
+        row["node"] = node.into();
+        row["parent"] = parent.into();
+        row["level"] = level.into();
+        row["share"] = share.into();
+        row["interval"] = json!([share - 0.025, share + 0.025]);
+        row
+    };
+    all["nodes"] = Value::Array(vec![
+        node("Retiring", None, 1, 0.625),
+        node("Bad_Speculation", None, 1, 0.0625),
+        node("Backend_Bound", None, 1, backend),
+        node("Memory_Bound", Some("Backend_Bound"), 2, 0.1875),
+    ]);
+    for rows in ["nodes", "functions", "blocks"] {
+        let rows = all[rows].as_array_mut().unwrap();
+        rows.iter_mut().for_each(|row| row["binary"]["build_id"] = Value::Null);
+    }
+    all
 }
 
 /// Documents, one per line.

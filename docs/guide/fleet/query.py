@@ -2,6 +2,7 @@
 """Runs a query over the tables of `tdtool export --parquet`: CSV on standard output, the same from every engine."""
 
 import argparse
+import atexit
 import csv
 import decimal
 import glob
@@ -83,10 +84,7 @@ def ballista(args):
 def spark(args):
     from pyspark.sql import SparkSession
 
-    master = f"local[{args.workers}]"
-    stop = []
-    if args.processes:
-        master, stop = spark_processes(args)
+    master = spark_processes(args) if args.processes else f"local[{args.workers}]"
     session = (
         SparkSession.builder.master(master)
         .appName("tdtool fleet")
@@ -114,13 +112,7 @@ def spark(args):
         frame = session.sql(sql)
         return frame.columns, [tuple(row) for row in frame.collect()]
 
-    def close():
-        session.stop()
-        for process in reversed(stop):
-            process.terminate()
-            process.wait()
-
-    return run, close
+    return run, session.stop
 
 
 def spark_processes(args):
@@ -137,13 +129,19 @@ def spark_processes(args):
         port = free.getsockname()[1]
     master = f"spark://127.0.0.1:{port}"
 
+    def end(process):
+        process.terminate()
+        process.wait()
+
     def start(*words):
         command = [os.path.join(home, "bin", "spark-class"), *words]
         quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
+        process = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
+        # Whatever fails afterwards; the last one first.
+        atexit.register(end, process)
 
     name = "org.apache.spark.deploy."
-    all = [start(name + "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")]
+    start(name + "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
     for _ in range(300):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -151,8 +149,8 @@ def spark_processes(args):
         time.sleep(0.2)
     for _ in range(args.workers):
         worker = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", master]
-        all.append(start(name + "worker.Worker", *worker))
-    return master, all
+        start(name + "worker.Worker", *worker)
+    return master
 
 
 ENGINES = {"duckdb": duckdb, "datafusion": datafusion, "spark": spark, "ballista": ballista}

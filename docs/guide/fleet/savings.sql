@@ -1,17 +1,25 @@
--- What a fix would save: if a node of level 2 no longer cost a function anything, in CPU seconds and money (label
--- cost_per_hour) of the sampled time. A function is taken to have the shares of its binary on its host; the interval is
--- that of the shares, null where some have none.
-WITH share_of AS (
-  SELECT host, module, COALESCE(build_id, '') AS build_id, node,
+-- What a fix would save: if a node no longer cost a function anything, in CPU seconds and money (label cost_per_hour)
+-- of the sampled time. Nodes are of level 2, or of level 1 where the host knows no parts of it. A function is taken to
+-- have the shares of its binary on its host; the interval is that of the shares, null where some have none.
+WITH known AS (
+  SELECT host, module, COALESCE(build_id, '') AS build_id, node, LOWER(parent) AS above, level, share, low, high,
+         cpu_seconds
+  FROM nodes
+  WHERE module IS NOT NULL AND socket IS NULL AND share IS NOT NULL AND level <= 2 AND cpu_seconds > 0
+    AND LOWER(node) NOT IN ('retiring', 'unexplained') AND LOWER(COALESCE(parent, '')) <> 'retiring'
+), divided AS (
+  SELECT DISTINCT host, module, build_id, above FROM known WHERE level = 2
+), share_of AS (
+  SELECT k.host, k.module, k.build_id, k.node,
          SUM(CAST(ROUND(share * cpu_seconds * 1e6) AS BIGINT)) AS us,
          SUM(CAST(ROUND(low * cpu_seconds * 1e6) AS BIGINT)) AS low_us,
          SUM(CAST(ROUND(high * cpu_seconds * 1e6) AS BIGINT)) AS high_us,
          SUM(CASE WHEN low IS NULL OR high IS NULL THEN 1 ELSE 0 END) AS unknown,
          SUM(CAST(ROUND(cpu_seconds * 1e6) AS BIGINT)) AS whole
-  FROM nodes
-  WHERE module IS NOT NULL AND socket IS NULL AND share IS NOT NULL AND level = 2 AND cpu_seconds > 0
-    AND LOWER(COALESCE(parent, '')) <> 'retiring'
-  GROUP BY host, module, COALESCE(build_id, ''), node
+  FROM known k
+  LEFT JOIN divided d ON d.host = k.host AND d.module = k.module AND d.build_id = k.build_id AND d.above = LOWER(k.node)
+  WHERE k.level = 2 OR d.above IS NULL
+  GROUP BY k.host, k.module, k.build_id, k.node
 ), spent AS (
   SELECT host, module, COALESCE(build_id, '') AS build_id, COALESCE(name, function_start, '?') AS function_name,
          SUM(CAST(ROUND(cpu_seconds * 1e6) AS BIGINT)) AS us
