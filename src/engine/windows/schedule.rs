@@ -1,8 +1,8 @@
 //! When windows begin: at multiples of a time since the start, by a clock that nobody sets, and only while CPU time so
 //! far is within the budget. And that CPU time.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+use nix::sys::resource::{UsageWho, getrusage};
+use pmu::machine::cpu_time;
 use std::time::{Duration, Instant};
 
 /// Longest time whose unused budget is kept: afterwards a window may cost so much more.
@@ -57,16 +57,8 @@ impl Schedule {
 
 /// CPU time of this process and of those that it has waited for.
 pub(super) fn own_time() -> Duration {
-    let of = |who| getrusage(who).map_or(Duration::ZERO, |usage| time_of(&usage));
+    let of = |who| getrusage(who).map_or(Duration::ZERO, |usage| cpu_time(&usage));
     of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
-}
-
-fn time_of(usage: &Usage) -> Duration {
-    let of = |time: TimeVal| {
-        let microseconds = time.tv_sec() * 1_000_000 + time.tv_usec();
-        Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
-    };
-    of(usage.user_time()) + of(usage.system_time())
 }
 
 /// CPU time that may be spent.

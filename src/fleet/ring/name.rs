@@ -35,21 +35,10 @@ pub(super) fn is_unfinished(name: &str) -> bool {
     name.strip_prefix(NEW).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `20261201T133212Z`, by the days of the civil calendar (Howard Hinnant, *chrono-compatible low-level date
-/// algorithms*, `civil_from_days`).
+/// `20261201T133212Z`; the beginning of 1970 for what is before.
 fn utc(ms: i64) -> String {
-    let (days, seconds) = (ms.div_euclid(86_400_000), ms.div_euclid(1000).rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    let date = tma::text::date(u64::try_from(ms / 1000).unwrap_or(0));
+    date.chars().filter(|c| !matches!(c, '-' | ':')).collect()
 }
 
 #[cfg(test)]

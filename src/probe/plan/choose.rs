@@ -74,7 +74,7 @@ pub enum Chosen {
     All,
     /// All but hot ones whose counts follow from others; samples by block.
     Sparing(Vec<u64>),
-    /// These.
+    /// These, and what follows from them.
     Only(Vec<bool>),
 }
 

@@ -69,7 +69,7 @@ fn size(text: &str) -> std::result::Result<u64, Invalid> {
     bytes.ok_or(Invalid::Size)
 }
 
-/// `0.5%` or `0.5`, as a ratio.
+/// `0.5%`, or the same without its sign, as a ratio.
 fn share(text: &str) -> std::result::Result<f64, Invalid> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
