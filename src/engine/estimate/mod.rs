@@ -85,7 +85,7 @@ use profile::event::EventKind;
 use profile::hot::Profile;
 use recording::count_again;
 pub use redacted::redacted;
-use repeated::at_most;
+use repeated::UNTOLD;
 pub use replay::replay;
 use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
@@ -199,7 +199,7 @@ pub fn estimate(
             progress.begin("counts again", counts);
             count_again(&mut further, &found, &mut document);
         } else {
-            document.work = Some(at_most(further.counts(), found.hot.seconds));
+            document.work = Some(UNTOLD);
         }
         shared.cycles /= document.work.map_or(1.0, |work| work.ratio);
     }

@@ -12,7 +12,7 @@ use super::known::{Isolations, Known, Measured, Recorded, not_yet, waiting};
 use super::listing::of_profile;
 use super::pieces::{Function, Piece};
 use super::pooled::evidence;
-use super::repeated::{Repeated, at_most};
+use super::repeated::{Repeated, UNTOLD};
 use super::rows;
 use super::tail::Pooled;
 use super::windows::spread;
@@ -267,7 +267,7 @@ impl Known<'_> {
 pub(super) fn count_again(further: &mut Further, of: &Functions, document: &mut Estimate) {
     let is_by_the_clock = further.is_by_the_clock(of);
     // Until a run tells.
-    document.work = is_by_the_clock.then(|| at_most(further.counts(), of.hot.seconds));
+    document.work = is_by_the_clock.then_some(UNTOLD);
     match further.repeated(of) {
         Ok(Some(Repeated { work: None, .. })) if is_by_the_clock => {}
         Ok(Some(found)) => {

@@ -32,15 +32,17 @@ pub(super) fn rare(count: &Count, seconds: f64) -> BTreeMap<PathBuf, BTreeSet<u6
 
 /// Probes that take less than this part of a run are not missed in its time.
 const NOTICED: f64 = 0.05;
-/// A run that a clock ends takes longer by at most this part of its probes' time: to start beside other work.
+/// A run that a clock ends takes longer by at most this part of its probes' time, and by so many seconds: to start beside
+/// other work.
 const LONGER: f64 = 0.3;
+const START: f64 = 0.1;
 
 /// Whether the counted run took hardly longer than the sampled one although its probes take time: a clock may have ended
 /// both.
 pub(super) fn is_by_the_clock(count: &Count, seconds: f64, found: &Functions) -> bool {
     let plain = found.hot.seconds;
     let probes = entries(count) * AT_LEAST;
-    probes > NOTICED * found.task.unwrap_or(plain) && seconds < plain + LONGER * probes
+    probes > NOTICED * found.task.unwrap_or(plain) && seconds < plain + (LONGER * probes).min(START)
 }
 
 /// Instructions that two runs may execute differently in functions with few samples each, relative: a program prints
@@ -61,17 +63,12 @@ pub(super) struct Repeated {
     pub work: Option<Work>,
 }
 
-/// The work of a run without probes where nothing shows it, if a clock ended the counted one: from as much to what would
-/// have fitted in the time of the probes.
-pub(super) fn at_most(count: &Count, seconds: f64) -> Work {
-    let most = 1.0 + entries(count) * AT_MOST / seconds;
-    let ratio = (1.0 + most) / 2.0;
-    Work { ratio, error: (most - ratio) / ratio }
-}
+/// The work of a run without probes where nothing shows it, if a clock may have ended the counted one.
+pub(super) const UNTOLD: Work = Work { ratio: 1.0, error: 0.4 };
 
-/// Entries of all blocks.
+/// Entries of the blocks that have a probe.
 fn entries(count: &Count) -> f64 {
-    count.blocks.iter().map(|row| row.count as f64).sum()
+    count.blocks.iter().filter(|row| row.probe.is_some()).map(|row| row.count as f64).sum()
 }
 
 impl Repeated {
@@ -157,6 +154,7 @@ fn work(both: &[Both], hot: &Hottest, time: f64) -> Option<Work> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use report::documents::count::ProbeKind;
 
     /// Two functions, of which the second has most samples.
     fn hot() -> Hottest {
@@ -181,6 +179,7 @@ mod tests {
             end: (*at + 4).into(),
             instructions: 2,
             count: *count,
+            probe: Some(ProbeKind::Single),
             ..BlockRow::default()
         };
         Count { blocks: all.iter().map(row).collect(), ..Count::default() }
@@ -229,8 +228,5 @@ mod tests {
         let first = count(&[(0x100, 1), (0x200, 2), (0x210, 400_000_000)]);
         let found = Repeated::of(&first, &count(&[(0x100, 1), (0x200, 2)]), &hot(), 1.0);
         assert_eq!((found.is_same, found.work), (true, None));
-        // 3.2 seconds of probes in a run of 3.2: once to twice the work.
-        let Work { ratio, error } = at_most(&first, 3.2);
-        assert!((ratio - 1.5).abs() < 1e-6 && (error - 1.0 / 3.0).abs() < 1e-6);
     }
 }
