@@ -134,7 +134,8 @@ fn a_program_that_a_clock_ends_is_estimated_by_the_work_that_it_does_without_pro
         let document = ran.json();
         let (work, runs) = (&document["estimate"]["work"], runs(&document).0);
         let shown = || format!("{work} {runs:?} {}", document["estimate"]["notes"]);
-        let Some(ratio) = work["ratio"].as_f64() else { return Trial::Fails(shown()) };
+        // Beside others it may take so long to start that its probes seem to have taken the time.
+        let Some(ratio) = work["ratio"].as_f64() else { return Trial::Unsettled(shown()) };
         assert_eq!(document["estimate"]["deterministic"], false, "{}", shown());
         assert!(work["error"].as_f64().is_some_and(|error| error >= 0.1), "{}", shown());
         // Others may have had more of the processor in one run than in the other.
